@@ -1,0 +1,146 @@
+"""Bookings: a member's claim on a lane for [start, end)."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.constraints import ExclusionConstraint
+from django.contrib.postgres.fields import DateTimeRangeField, RangeBoundary, RangeOperators
+from django.db import models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor as Editor
+from django.db.models import F, Func, Q
+
+from lanes.models import Lane, Preset, PresetRevision
+
+
+class Kind(models.TextChoices):
+    """What is booked: one preset on the lane, or the whole GPU without a model server."""
+
+    MODEL = "model", "One model"
+    GPU = "gpu", "Whole GPU"
+
+
+class State(models.TextChoices):
+    """What was decided about a booking. Whether it is upcoming, running or over is derived."""
+
+    PENDING = "pending", "Waiting for approval"
+    CONFIRMED = "confirmed", "Confirmed"
+    REJECTED = "rejected", "Rejected"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+# The states in which a booking keeps others from its time. The database guards list them too.
+OCCUPYING = (State.PENDING, State.CONFIRMED)
+OVERLAP_CONSTRAINT = "bookings_no_overlap"
+
+
+class TstzRange(Func):
+    """tstzrange(start, end, '[)')."""
+
+    function = "TSTZRANGE"
+    output_field = DateTimeRangeField()
+
+
+class PostgresExclusion(ExclusionConstraint):
+    """The exclusion constraint, made only where the database knows it; SQLite has triggers."""
+
+    # The stubs say str; Django itself takes None as "nothing to do".
+    def constraint_sql(  # type: ignore[override]
+        self, model: type[models.Model], schema_editor: Editor
+    ) -> str | None:
+        """The clause of CREATE TABLE, or None."""
+        known = _knows_exclusion(schema_editor)
+        return super().constraint_sql(model, schema_editor) if known else None
+
+    def create_sql(  # type: ignore[override]
+        self, model: type[models.Model], schema_editor: Editor
+    ) -> str | None:
+        """The statement that adds it, or None."""
+        known = _knows_exclusion(schema_editor)
+        return super().create_sql(model, schema_editor) if known else None
+
+    def remove_sql(  # type: ignore[override]
+        self, model: type[models.Model], schema_editor: Editor
+    ) -> str | None:
+        """The statement that removes it, or None."""
+        known = _knows_exclusion(schema_editor)
+        return super().remove_sql(model, schema_editor) if known else None
+
+    def validate(self, *args: object, **kwargs: object) -> None:
+        """The service checks with words; the database has the last one."""
+
+
+def _knows_exclusion(schema_editor: Editor) -> bool:
+    return schema_editor.connection.vendor == "postgresql"
+
+
+class Booking(models.Model):
+    """A claim on a lane. In progress from max(start, confirmed_at) until end, when confirmed."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="bookings")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="bookings"
+    )
+    kind = models.CharField(max_length=5, choices=Kind, default=Kind.MODEL)
+    preset = models.ForeignKey(
+        Preset, null=True, blank=True, on_delete=models.PROTECT, related_name="bookings"
+    )
+    pinned_revision = models.ForeignKey(
+        PresetRevision,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        editable=False,
+        help_text="Set by the planner when the target is first ordered.",
+    )
+    start = models.DateTimeField()
+    end = models.DateTimeField()
+    original_end = models.DateTimeField(help_text="The end before an early release.")
+    state = models.CharField(max_length=9, choices=State, default=State.CONFIRMED)
+    purpose = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    class Meta:
+        ordering: ClassVar = ["start", "pk"]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["lane", "end"],
+                condition=Q(state__in=("pending", "confirmed")),
+                name="bookings_occupying",
+            ),
+            models.Index(fields=["owner", "-start"], name="bookings_of_owner"),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(end__gt=F("start")),
+                name="bookings_ends_after_start",
+                violation_error_message="A booking must end after it starts.",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="gpu", preset__isnull=True)
+                | Q(kind="model", preset__isnull=False),
+                name="bookings_preset_fits_kind",
+                violation_error_message="Name a preset, or book the whole GPU without one.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="confirmed") | Q(confirmed_at__isnull=False),
+                name="bookings_confirmed_has_time",
+            ),
+            PostgresExclusion(
+                name=OVERLAP_CONSTRAINT,
+                expressions=[
+                    ("lane", RangeOperators.EQUAL),
+                    (TstzRange("start", "end", RangeBoundary()), RangeOperators.OVERLAPS),
+                ],
+                condition=Q(state__in=("pending", "confirmed")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return (
+            f"#{self.pk} {self.lane} {self.start:%Y-%m-%d %H:%M} - {self.end:%H:%M} ({self.state})"
+        )

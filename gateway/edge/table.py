@@ -1,0 +1,146 @@
+"""The route table: what tells an edge which lane serves whom, until when.
+
+A small signed head names the parts by digest; parts ("tokens", "presets", "lane:<slug>") are read
+when their digest changes. All times are seconds since 1970 by the database's clock.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from wire.sealing import Sealer
+
+TOKENS_PART = "tokens"
+PRESETS_PART = "presets"
+LANE_PREFIX = "lane:"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One confirmed booking of the next days: the lane is its owner's alone in [start, end)."""
+
+    booking_id: int
+    owner_id: int
+    start: float  # from when it is active: max(start, confirmed_at)
+    end: float
+    preset: str | None  # slug; None: the whole GPU
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """The model server of a lane: where it listens, what it runs, and under which names."""
+
+    generation: int
+    preset: str  # slug
+    names: tuple[str, ...]  # slug and aliases that callers may use
+    base_url: str  # http://127.0.0.1:18100
+    sealed_key: str
+    engine: str = "llama.cpp"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRoute:
+    """One lane as the edge sees it."""
+
+    slug: str
+    enabled: bool
+    generation: int  # of the order; edges echo it with their counts
+    phase: str  # of the newest runtime: stopped, starting, ready, draining, stopping, failed
+    upstream: Upstream | None  # the server that answers, while ready or draining
+    draining: bool = False  # refuse new requests: model_switching
+    drain_until: float | None = None  # end what still runs at this time
+    cut: bool = False  # a reload: end what runs now, as model_switching
+    target: str | None = None  # preset slug that the order wants
+    eta: float | None = None  # when the target is expected to be ready
+    is_fallback: bool = False  # the default serves in place of the booked preset
+    failure: str | None = None  # why the target failed
+    retry_at: float | None = None
+    grants: tuple[Grant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEntry:
+    """One API token, found by the SHA-256 of its text."""
+
+    token_id: int
+    owner_id: int
+    scopes: tuple[str, ...]
+    lanes: tuple[str, ...] = ()  # slugs; empty: every lane
+    expires_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A whole table, as an edge holds it."""
+
+    version: int
+    confirmed_at: float
+    tokens: Mapping[str, TokenEntry] = field(default_factory=dict)  # by SHA-256, hex
+    lanes: Mapping[str, LaneRoute] = field(default_factory=dict)  # by slug
+    presets: Mapping[str, str] = field(default_factory=dict)  # any known name -> preset slug
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What is read each second: order, age, clock, and a digest of each part."""
+
+    version: int
+    confirmed_at: float
+    clock_offset: float  # the database's clock minus Valkey's TIME, seconds
+    parts: Mapping[str, str]  # part name -> digest
+
+
+class TableError(ValueError):
+    """A head or part that is not what it says: unsigned, altered, or of another format."""
+
+
+def digest_of(payload: bytes) -> str:
+    """SHA-256 of a part, hex."""
+    return hashlib.sha256(payload).hexdigest()
+
+
+def encode_head(head: Head, sealer: Sealer) -> tuple[bytes, str]:
+    """The head's bytes and their signature."""
+    payload = orjson.dumps(head, option=orjson.OPT_SORT_KEYS)
+    return payload, sealer.sign(payload)
+
+
+def decode_head(payload: bytes, signature: str, sealer: Sealer) -> Head:
+    """The head; TableError when none of the keys signed it."""
+    if not sealer.verify(payload, signature):
+        raise TableError("the route table's head is not signed by a known key")
+    try:
+        return Head(**orjson.loads(payload))
+    except (TypeError, orjson.JSONDecodeError) as error:
+        raise TableError(f"the route table's head is of another format: {error}") from error
+
+
+def encode_part(value: Any) -> bytes:
+    """A part's bytes, the same for the same facts."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def decode_tokens(payload: bytes) -> dict[str, TokenEntry]:
+    """The "tokens" part."""
+    return {digest: TokenEntry(**_tuples(raw)) for digest, raw in orjson.loads(payload).items()}
+
+
+def decode_presets(payload: bytes) -> dict[str, str]:
+    """The "presets" part: every name a caller may use, with its preset's slug."""
+    return dict(orjson.loads(payload))
+
+
+def decode_lane(payload: bytes) -> LaneRoute:
+    """A "lane:<slug>" part."""
+    raw = _tuples(orjson.loads(payload))
+    raw["grants"] = tuple(Grant(**grant) for grant in raw["grants"])
+    if raw["upstream"] is not None:
+        raw["upstream"] = Upstream(**_tuples(raw["upstream"]))
+    return LaneRoute(**raw)
+
+
+def _tuples(raw: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in raw.items()}

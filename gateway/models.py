@@ -1,0 +1,83 @@
+"""API tokens, the order of route tables, and usage."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from lanes.models import Lane
+
+
+class Scope(models.TextChoices):
+    """What a token may be used for."""
+
+    INFERENCE = "inference", "Call models through the gateway"
+    BOOKINGS = "bookings", "See and change bookings"
+    READ = "read", "See lanes, presets and usage"
+    ADMIN = "admin", "Everything its owner may do"
+
+
+class ApiToken(models.Model):
+    """A program's credential: shown once, kept as SHA-256, revocable."""
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
+    )
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(
+        max_length=12, help_text="The first characters, to tell tokens apart."
+    )
+    digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token, hex.")
+    scopes = models.JSONField(default=list)
+    lanes = models.ManyToManyField(Lane, blank=True, help_text="None: every lane.")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… ({self.name})"
+
+
+class TableState(models.Model):
+    """The number of the last route table. One row, locked before the facts are read."""
+
+    version = models.BigIntegerField(default=0)
+    digest = models.CharField(max_length=64, blank=True, help_text="Of the parts last published.")
+
+    def __str__(self) -> str:
+        return f"route table {self.version}"
+
+
+class UsageRecord(models.Model):
+    """One request that the edge has answered or refused. Never a prompt, never an answer."""
+
+    request_id = models.CharField(max_length=36, unique=True)
+    at = models.DateTimeField()
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="usage"
+    )
+    token = models.ForeignKey(ApiToken, null=True, on_delete=models.SET_NULL, related_name="usage")
+    lane = models.ForeignKey(Lane, null=True, on_delete=models.SET_NULL, related_name="usage")
+    booking_id_for = models.BigIntegerField(null=True)
+    preset = models.CharField(max_length=63, blank=True)
+    route = models.CharField(max_length=100)
+    status = models.PositiveSmallIntegerField()
+    code = models.CharField(max_length=40, blank=True, help_text="The refusal's code, if refused.")
+    duration_ms = models.FloatField()
+    first_byte_ms = models.FloatField(null=True)
+    bytes_in = models.BigIntegerField(default=0)
+    bytes_out = models.BigIntegerField(default=0)
+    is_aborted = models.BooleanField(default=False)
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["-at", "-pk"]
+        indexes: ClassVar = [models.Index(fields=["owner", "-at"], name="gateway_usage_of_owner")]
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.route} {self.status}"

@@ -1,0 +1,93 @@
+"""Asking for a look sooner than the next beat. Losing or doubling such a message changes nothing.
+
+Tasks are named, not imported: the planner lives above this app. Every request is coalesced with
+SET NX in Valkey, and a broker that is down only means that the next beat does the work.
+"""
+
+import logging
+from datetime import datetime
+from functools import partial
+
+import redis
+from celery import current_app
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+log = logging.getLogger(__name__)
+
+PLAN_TASK = "slotserve.plan"
+LOOK_TASK = "slotserve.look"
+EXPIRES_SECONDS = 30
+PENDING_SECONDS = 5  # how long a lost message can hold up the next request for the same tick
+_client: redis.Redis | None = None
+
+
+def valkey() -> redis.Redis:
+    """This process's client of Valkey, with short limits; it reconnects by itself."""
+    global _client  # noqa: PLW0603 - one connection pool a process
+    if _client is None:
+        _client = redis.Redis.from_url(
+            settings.REDIS_URL, socket_timeout=1.0, socket_connect_timeout=1.0
+        )
+    return _client
+
+
+def host_queue(host_key: str) -> str:
+    """The Celery queue that one host's worker serves."""
+    return f"host.{host_key}"
+
+
+def plan_soon() -> None:
+    """After this transaction commits, have all lanes planned; never fails the caller."""
+    transaction.on_commit(partial(request_plan), robust=True)
+
+
+def look_soon(lane_pk: int, host_key: str) -> None:
+    """After this transaction commits, have the lane's host look at it; never fails the caller."""
+    transaction.on_commit(partial(request_look, lane_pk, host_key), robust=True)
+
+
+def request_plan(at: datetime | None = None) -> None:
+    """Queue one planning tick, now or at a moment; one pending tick for each."""
+    key = "ss:tick:plan" if at is None else f"ss:tick:plan:{at.timestamp():.3f}"
+    _send(PLAN_TASK, key=key, queue="plan", args=(key,), at=at)
+
+
+def request_look(lane_pk: int, host_key: str, delay: float = 0.0) -> None:
+    """Queue one look of a lane's host, now or in `delay` seconds; one pending look for each."""
+    key = f"ss:tick:look:{lane_pk}" + (":later" if delay else "")
+    _send(LOOK_TASK, key=key, queue=host_queue(host_key), args=(lane_pk, key), delay=delay)
+
+
+def taken_up(key: str) -> None:
+    """A tick begins: the next request for one must queue another. Call before reading facts."""
+    try:
+        valkey().delete(key)
+    except redis.RedisError as error:
+        log.warning("could not clear pending tick key=%s reason=%s", key, error)
+
+
+def _send(
+    task: str,
+    *,
+    key: str,
+    queue: str,
+    args: tuple[object, ...],
+    at: datetime | None = None,
+    delay: float = 0.0,
+) -> None:
+    try:
+        if not valkey().set(key, "1", nx=True, ex=PENDING_SECONDS):
+            return
+        current_app.send_task(
+            task,
+            args=args,
+            queue=queue,
+            eta=at,
+            countdown=delay or None,
+            expires=EXPIRES_SECONDS if at is None else None,
+            retry=False,
+        )
+    except (redis.RedisError, OperationalError, OSError) as error:
+        log.warning("tick not sent task=%s key=%s reason=%s", task, key, error)

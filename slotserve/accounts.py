@@ -1,0 +1,13 @@
+"""How accounts come to be: by an administrator, unless sign-up is opened."""
+
+from allauth.account.adapter import DefaultAccountAdapter
+from django.conf import settings
+from django.http import HttpRequest
+
+
+class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
+    """allauth's adapter with sign-up closed unless SLOTSERVE_OPEN_SIGNUP says otherwise."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Whether a stranger may make an account."""
+        return bool(settings.SLOTSERVE_OPEN_SIGNUP)

@@ -1,0 +1,26 @@
+"""Addresses of Valkey: one URL form for us, another for Celery."""
+
+from urllib.parse import parse_qs, urlsplit
+
+
+def celery_url(redis_url: str) -> str:
+    """Celery's form of `redis://`, `rediss://` or `unix:///path?db=N`.
+
+    kombu knows sockets only as `redis+socket://path?virtual_host=N`, redis-py only as `unix://`.
+    Raises ValueError with a sentence when the address is of neither kind.
+    """
+    parts = urlsplit(redis_url)
+    if parts.scheme in {"redis", "rediss"}:
+        return redis_url
+    if parts.scheme == "unix" and parts.path:
+        database = parse_qs(parts.query).get("db", ["0"])[0]
+        return f"redis+socket://{parts.path}?virtual_host={database}"
+    raise ValueError(f"REDIS_URL={redis_url!r}: give redis://, rediss:// or unix:///path?db=N")
+
+
+def transport_options(redis_url: str) -> dict[str, object]:
+    """What keeps a broker that is down from holding up a booking (keepalive breaks on sockets)."""
+    options: dict[str, object] = {"socket_connect_timeout": 1, "health_check_interval": 5}
+    if not redis_url.startswith("unix:"):
+        options["socket_keepalive"] = True
+    return options

@@ -1,0 +1,215 @@
+"""The one settings file. Environment variables `SLOTSERVE_*`, `DATABASE_URL`, `REDIS_URL`.
+
+docs/settings.md lists every one with its default; a test keeps that page complete.
+"""
+
+from pathlib import Path
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.core.management.utils import get_random_secret_key
+
+from slotserve.broker import celery_url, transport_options
+from wire.env import read_flag, read_list, read_number, read_path, read_text, read_whole
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+SLOTSERVE_DATA = read_path("SLOTSERVE_DATA", BASE_DIR / "var")
+
+
+def _file_text(name: str, default: str) -> str:
+    path = SLOTSERVE_DATA / name
+    return path.read_text().strip() if path.is_file() else default
+
+
+# --- Django ---------------------------------------------------------------------------------
+DEBUG = read_flag("SLOTSERVE_DEBUG", default=False)
+SECRET_KEY = read_text("SLOTSERVE_SECRET_KEY") or _file_text("secret-key", get_random_secret_key())
+ALLOWED_HOSTS = list(read_list("SLOTSERVE_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]")))
+CSRF_TRUSTED_ORIGINS = list(read_list("SLOTSERVE_TRUSTED_ORIGINS"))
+SLOTSERVE_HTTPS = read_flag("SLOTSERVE_HTTPS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SLOTSERVE_HTTPS
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+if SLOTSERVE_HTTPS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "csp",
+    "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
+    "lanes",
+    "bookings",
+    "gateway",
+    "slotserve",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "slotserve.urls"
+ASGI_APPLICATION = "slotserve.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+INSTALLED_APPS.append("django.forms")
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_REDIRECT_URL = "/"
+LOGIN_URL = "account_login"
+ACCOUNT_ADAPTER = "slotserve.accounts.ClosedSignup"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+SLOTSERVE_OPEN_SIGNUP = read_flag("SLOTSERVE_OPEN_SIGNUP", default=False)
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+LANGUAGE_CODE = "en"
+TIME_ZONE = read_text("SLOTSERVE_TIME_ZONE", "UTC")
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = SLOTSERVE_DATA / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# --- Database -------------------------------------------------------------------------------
+DATABASES = {
+    "default": dj_database_url.config(
+        default=f"sqlite:///{SLOTSERVE_DATA / 'slotserve.sqlite3'}", conn_max_age=60
+    )
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Valkey and Celery ----------------------------------------------------------------------
+REDIS_URL = read_text("REDIS_URL") or _file_text("redis-url", "redis://127.0.0.1:6379/0")
+CELERY_BROKER_URL = celery_url(REDIS_URL)
+CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(REDIS_URL)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_DEFAULT_QUEUE = "plan"
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TIMEZONE = "UTC"
+SLOTSERVE_TICK_SECONDS = read_number("SLOTSERVE_TICK_SECONDS", 3.0, least=0.2)
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULE = {
+    "plan": {
+        "task": "slotserve.beat",
+        "schedule": SLOTSERVE_TICK_SECONDS,
+        "options": {"queue": "plan", "expires": SLOTSERVE_TICK_SECONDS},
+    }
+}
+
+# --- Scheduling (docs/scheduling.md) --------------------------------------------------------
+SLOTSERVE_BUFFER_SECONDS = read_number("SLOTSERVE_BUFFER_SECONDS", 60.0)
+SLOTSERVE_MIN_PRELOAD_SECONDS = read_number("SLOTSERVE_MIN_PRELOAD_SECONDS", 180.0)
+SLOTSERVE_DRAIN_SECONDS = read_number("SLOTSERVE_DRAIN_SECONDS", 30.0)
+SLOTSERVE_STOP_TIMEOUT_SECONDS = read_number("SLOTSERVE_STOP_TIMEOUT_SECONDS", 20.0, least=1.0)
+SLOTSERVE_LOAD_TIMEOUT_SECONDS = read_number("SLOTSERVE_LOAD_TIMEOUT_SECONDS", 600.0, least=1.0)
+SLOTSERVE_DISK_READ_MBPS = read_number("SLOTSERVE_DISK_READ_MBPS", 150.0, least=1.0)
+
+# --- Hosts and model servers ----------------------------------------------------------------
+SLOTSERVE_HOST_KEY = read_text("SLOTSERVE_HOST_KEY") or _file_text("host-key", "")
+SLOTSERVE_LLAMA_SERVER = read_text("SLOTSERVE_LLAMA_SERVER")
+SLOTSERVE_RUN_AS = read_text("SLOTSERVE_RUN_AS")
+SLOTSERVE_PORT_FIRST = read_whole("SLOTSERVE_PORT_FIRST", 18100, least=1024)
+SLOTSERVE_PORT_LAST = read_whole("SLOTSERVE_PORT_LAST", 18999, least=1024)
+SLOTSERVE_LOG_BYTES = read_whole("SLOTSERVE_LOG_BYTES", 10 * 2**20, least=65536)
+
+# --- Gateway --------------------------------------------------------------------------------
+SLOTSERVE_GATEWAY_URL = read_text("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")
+SLOTSERVE_TABLE_DAYS = read_number("SLOTSERVE_TABLE_DAYS", 7.0, least=1.0)
+
+# --- REST -----------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "SlotServe",
+    "DESCRIPTION": "Book time on shared GPUs and see what they run.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# --- Logs -----------------------------------------------------------------------------------
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": read_text("SLOTSERVE_LOG_LEVEL", "INFO")},
+    "loggers": {
+        "httpx": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,51 @@
+"""What edges report to hosts, in Valkey: the other half of the drain barrier.
+
+Hash EDGES: field = edge id, value = one report. An edge writes its field when a count or a
+generation changes and every HEARTBEAT_SECONDS. It leaves by a report with `goodbye`; silence
+is not leaving. An edge's id is stable over its restarts.
+"""
+
+import json
+from dataclasses import dataclass
+
+EDGES = "ss:edges"
+HEARTBEAT_SECONDS = 1.0
+SILENT_AFTER_SECONDS = 5.0
+TABLE_CHANNEL = "ss:table"  # pub/sub: a new head has been stored
+TABLE_HEAD = "ss:table:head"
+TABLE_PARTS = "ss:table:parts"  # hash: part name -> JSON bytes
+USAGE_STREAM = "ss:usage"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCount:
+    """The newest order generation an edge has seen of a lane, and its requests in flight there."""
+
+    generation: int
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeReport:
+    """One edge's word. `at_ms` is Valkey's clock, milliseconds since 1970."""
+
+    edge_id: str
+    at_ms: int
+    lanes: dict[str, LaneCount]  # by lane slug
+    goodbye: bool = False
+
+
+def encode_report(report: EdgeReport) -> bytes:
+    """The report as compact JSON, without its edge id (that is the hash field)."""
+    lanes = {slug: [count.generation, count.in_flight] for slug, count in report.lanes.items()}
+    return json.dumps({"at": report.at_ms, "lanes": lanes, "goodbye": report.goodbye}).encode()
+
+
+def decode_report(edge_id: str, payload: bytes) -> EdgeReport | None:
+    """The report, or None when the payload is not one: a reader then knows nothing of this edge."""
+    try:
+        raw = json.loads(payload)
+        lanes = {str(s): LaneCount(int(c[0]), int(c[1])) for s, c in raw["lanes"].items()}
+        return EdgeReport(edge_id, int(raw["at"]), lanes, goodbye=bool(raw["goodbye"]))
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return None
