@@ -70,6 +70,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "slotserve.web.zones.ViewerZone",
 ]
 ROOT_URLCONF = "slotserve.urls"
 ASGI_APPLICATION = "slotserve.asgi.application"
@@ -188,9 +189,16 @@ SLOTSERVE_TABLE_DAYS = read_number("SLOTSERVE_TABLE_DAYS", 7.0, least=1.0)
 
 # --- REST -----------------------------------------------------------------------------------
 REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "slotserve.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["slotserve.api.permissions.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "slotserve.api.pagination.Pages",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "slotserve.api.errors.answer_error",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 SPECTACULAR_SETTINGS = {
@@ -198,6 +206,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Book time on shared GPUs and see what they run.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {"BookingKind": "bookings.models.Kind"},
 }
 
 # --- Logs -----------------------------------------------------------------------------------

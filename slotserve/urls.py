@@ -1,9 +1,41 @@
 """Addresses of the web process."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
+
+from slotserve.web import administration, bookings, lanes, ready, tokens
 
 urlpatterns = [
-    path("admin/", admin.site.urls),
+    path("", lanes.overview, name="overview"),
+    path("lanes/<str:slug>/", lanes.lane, name="lane"),
+    path("lanes/<str:slug>/choose/", lanes.choose, name="choose"),
+    path("lanes/<str:slug>/clear-choice/", lanes.clear_choice, name="clear-choice"),
+    path("lanes/<str:slug>/reload/", lanes.reload, name="reload"),
+    path("lanes/<str:slug>/log/", lanes.log, name="log"),
+    path("book/", bookings.book, name="book"),
+    path("bookings/", bookings.mine, name="bookings"),
+    path("bookings/<int:pk>/extend/", bookings.extend, name="extend"),
+    re_path(
+        r"^bookings/(?P<pk>\d{1,18})/(?P<name>release|cancel|approve|reject)/$",
+        bookings.change,
+        name="change",
+    ),
+    path("tokens/", tokens.page, name="tokens"),
+    path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke"),
+    path("administration/", administration.home, name="administration"),
+    path("administration/lanes/new/", administration.edit_lane, name="new-lane"),
+    path("administration/lanes/<str:slug>/", administration.edit_lane, name="edit-lane"),
+    path("administration/lanes/<str:slug>/delete/", administration.delete_lane, name="delete-lane"),
+    path("administration/presets/new/", administration.edit_preset, name="new-preset"),
+    path("administration/presets/<str:slug>/", administration.edit_preset, name="edit-preset"),
+    path(
+        "administration/presets/<str:slug>/delete/",
+        administration.delete_preset,
+        name="delete-preset",
+    ),
+    path("administration/models/new/", administration.add_model_file, name="new-model-file"),
+    path("ready/", ready.ready, name="ready"),
     path("accounts/", include("allauth.urls")),
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("slotserve.api.urls")),
 ]

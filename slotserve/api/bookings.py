@@ -1,0 +1,222 @@
+"""/api/v1/bookings/."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from bookings import services
+from bookings.models import Booking, Kind
+from gateway.models import Scope
+from lanes import clock
+from lanes.models import Lane, Preset
+from lanes.refusals import Refusal
+from slotserve.api.errors import refuse
+from slotserve.api.fields import AwareDateTimeField
+from slotserve.api.permissions import may_use_lane
+
+Service = Callable[..., Booking | Refusal]
+OTHER_LANE = Refusal("not_yours", "This token is not meant for that lane: use one that is.")
+
+
+class BookingSerializer(serializers.ModelSerializer[Booking]):
+    """A booking; `status` is derived from state and time."""
+
+    lane = serializers.CharField(source="lane.slug")
+    owner = serializers.CharField(source="owner.username")
+    preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
+    status = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Booking
+        fields = (
+            "id",
+            "lane",
+            "owner",
+            "kind",
+            "preset",
+            "start",
+            "end",
+            "original_end",
+            "state",
+            "status",
+            "purpose",
+            "confirmed_at",
+            "released_at",
+        )
+
+    def get_status(self, booking: Booking) -> str:
+        """Where it stands at the view's moment."""
+        return booking.status(self.context["now"])
+
+
+class NewBookingSerializer(serializers.Serializer[Any]):
+    """A wish to book; without `start` it begins now."""
+
+    lane = serializers.SlugRelatedField(slug_field="slug", queryset=Lane.objects.all())
+    kind = serializers.ChoiceField(choices=Kind.choices, default=Kind.MODEL)
+    preset = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Preset.objects.all(), required=False, allow_null=True
+    )
+    start = AwareDateTimeField(required=False, allow_null=True)
+    end = AwareDateTimeField()
+    purpose = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+
+
+class MoveSerializer(serializers.Serializer[Any]):
+    """What changes of a booking; what is left out stays."""
+
+    lane = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Lane.objects.all(), required=False
+    )
+    kind = serializers.ChoiceField(choices=Kind.choices, required=False)
+    preset = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Preset.objects.all(), required=False, allow_null=True
+    )
+    start = AwareDateTimeField(required=False)
+    end = AwareDateTimeField(required=False)
+
+
+class ExtendSerializer(serializers.Serializer[Any]):
+    """A later (or earlier) end."""
+
+    end = AwareDateTimeField()
+
+
+FILTERS = [
+    OpenApiParameter("lane", str, description="slug of a lane"),
+    OpenApiParameter("mine", bool, description="only the caller's own"),
+    OpenApiParameter("from", str, description="only those that end after this time"),
+    OpenApiParameter("to", str, description="only those that start before this time"),
+]
+
+
+@extend_schema_view(list=extend_schema(parameters=FILTERS))
+class BookingViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Booking]
+):
+    """Bookings: see, make, move, release, extend, cancel; approve and reject."""
+
+    serializer_class = BookingSerializer
+    queryset = Booking.objects.none()
+    lookup_value_regex = r"\d{1,18}"
+    read_scope = write_scope = Scope.BOOKINGS
+
+    def get_queryset(self) -> QuerySet[Booking]:
+        """Those that the caller may see, by the query's filters."""
+        found = Booking.objects.visible_to(self.request.user).select_related(
+            "lane", "owner", "preset"
+        )
+        if self.action != "list":
+            return found
+        query = self.request.query_params
+        if "lane" in query:
+            found = found.filter(lane__slug=query["lane"])
+        if query.get("mine", "").lower() in {"1", "true", "yes"}:
+            found = found.filter(owner=cast(User, self.request.user))
+        if "from" in query:
+            found = found.filter(end__gt=_moment(query["from"], "from"))
+        if "to" in query:
+            found = found.filter(start__lt=_moment(query["to"], "to"))
+        return found
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """One moment for the whole answer."""
+        return {**super().get_serializer_context(), "now": clock.database_now()}
+
+    @extend_schema(request=NewBookingSerializer, responses={201: BookingSerializer})
+    def create(self, request: Request) -> Response:
+        """Book a lane: 201, or 409 with what is in the way and the nearest free slots."""
+        asked = NewBookingSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wish = asked.validated_data
+        if not may_use_lane(request, wish["lane"].pk):
+            return refuse(OTHER_LANE)
+        made = services.book(
+            owner=cast(User, request.user),
+            lane=wish["lane"],
+            kind=wish["kind"],
+            preset=wish.get("preset"),
+            start=wish.get("start"),
+            end=wish["end"],
+            purpose=wish["purpose"],
+        )
+        return self._answer(made, status.HTTP_201_CREATED)
+
+    @extend_schema(request=MoveSerializer, responses=BookingSerializer)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Move a booking: other times, lane or preset."""
+        booking = self.get_object()
+        asked = MoveSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wish = asked.validated_data
+        lane = wish.get("lane", booking.lane)
+        if not (may_use_lane(request, booking.lane_id) and may_use_lane(request, lane.pk)):
+            return refuse(OTHER_LANE)
+        kind = wish.get("kind", booking.kind)
+        moved = services.move(
+            booking,
+            actor=cast(User, request.user),
+            start=wish.get("start", booking.start),
+            end=wish.get("end", booking.end),
+            lane=lane,
+            kind=kind,
+            preset=wish.get("preset", booking.preset if kind == Kind.MODEL else None),
+        )
+        return self._answer(moved)
+
+    @extend_schema(request=ExtendSerializer, responses=BookingSerializer)
+    @action(detail=True, methods=["post"])
+    def extend(self, request: Request, pk: str) -> Response:
+        """Give a booking a later end."""
+        asked = ExtendSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return self._change(services.extend, end=asked.validated_data["end"])
+
+    @extend_schema(request=None, responses=BookingSerializer)
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, pk: str) -> Response:
+        """Give the rest of a running slot back."""
+        return self._change(services.release)
+
+    @extend_schema(request=None, responses=BookingSerializer)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Cancel a booking that has not begun."""
+        return self._change(services.cancel)
+
+    @extend_schema(request=None, responses=BookingSerializer)
+    @action(detail=True, methods=["post"])
+    def approve(self, request: Request, pk: str) -> Response:
+        """Confirm a pending booking (administrators)."""
+        return self._change(services.approve)
+
+    @extend_schema(request=None, responses=BookingSerializer)
+    @action(detail=True, methods=["post"])
+    def reject(self, request: Request, pk: str) -> Response:
+        """Turn a pending booking down (administrators)."""
+        return self._change(services.reject)
+
+    def _change(self, service: Service, **values: Any) -> Response:
+        booking = self.get_object()
+        if not may_use_lane(self.request, booking.lane_id):
+            return refuse(OTHER_LANE)
+        return self._answer(service(booking, actor=self.request.user, **values))
+
+    def _answer(self, made: Booking | Refusal, code: int = status.HTTP_200_OK) -> Response:
+        if isinstance(made, Refusal):
+            return refuse(made)
+        return Response(self.get_serializer(made).data, status=code)
+
+
+def _moment(text: str, name: str) -> Any:
+    try:
+        return AwareDateTimeField().run_validation(text)
+    except serializers.ValidationError as error:
+        raise serializers.ValidationError({name: error.detail}) from None

@@ -1,0 +1,75 @@
+"""Every refusal as `{"code", "detail", …}`; codes are for programs, details for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from bookings.refusals import Interval, SlotTaken
+from lanes.refusals import Refusal
+
+STATUS_OF = {
+    "slot_taken": status.HTTP_409_CONFLICT,
+    "wrong_state": status.HTTP_409_CONFLICT,
+    "too_late": status.HTTP_409_CONFLICT,
+    "lane_disabled": status.HTTP_409_CONFLICT,
+    "in_use": status.HTTP_409_CONFLICT,
+    "not_yours": status.HTTP_403_FORBIDDEN,
+    "not_administrator": status.HTTP_403_FORBIDDEN,
+    "needs_approval": status.HTTP_403_FORBIDDEN,
+    "busy": status.HTTP_503_SERVICE_UNAVAILABLE,
+}
+
+
+def refuse(refusal: Refusal) -> Response:
+    """A service's refusal as an answer; what is not listed is the caller's mistake: 400."""
+    body: dict[str, Any] = {"code": refusal.code, "detail": refusal.words}
+    if isinstance(refusal, SlotTaken):
+        body["conflicts"] = [_interval(i) for i in refusal.conflicts]
+        body["nearest"] = [_interval(i) for i in refusal.nearest]
+    code = STATUS_OF.get(refusal.code, status.HTTP_400_BAD_REQUEST)
+    headers = {"Retry-After": "1"} if code == status.HTTP_503_SERVICE_UNAVAILABLE else None
+    return Response(body, status=code, headers=headers)
+
+
+def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """DRF's exception handler: one shape for all, and nothing a client sends is a 500."""
+    if isinstance(error, OperationalError):
+        return refuse(Refusal("busy", "The database is busy: try again in a second."))
+    if isinstance(error, RequestDataTooBig):
+        body = {"code": "request_too_large", "detail": "This body is too large for this address."}
+        return Response(body, status=status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)
+    response = exception_handler(error, dict(context))
+    if response is None:
+        return None
+    if isinstance(error, exceptions.ValidationError):
+        response.data = _invalid(error)
+    else:
+        detail = getattr(error, "detail", None) or response.data.get("detail", "")
+        code = getattr(detail, "code", "error")
+        response.data = {"code": code, "detail": str(detail)}
+    return response
+
+
+def _invalid(error: exceptions.ValidationError) -> dict[str, Any]:
+    if isinstance(error.detail, Mapping):
+        fields = {str(name): _words(value) for name, value in error.detail.items()}
+        words = "; ".join(f"{name}: {text}" for name, text in fields.items())
+        return {"code": "invalid", "detail": words, "fields": fields}
+    return {"code": "invalid", "detail": _words(error.detail)}
+
+
+def _words(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_words(text)}" for name, text in value.items())
+    if isinstance(value, list):
+        return " ".join(_words(text) for text in value)
+    return str(value)
+
+
+def _interval(interval: Interval) -> dict[str, Any]:
+    return {"start": interval.start, "end": interval.end, "booking": interval.booking_id}

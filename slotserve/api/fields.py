@@ -1,0 +1,32 @@
+"""Fields that refuse what Django would silently guess."""
+
+from datetime import UTC, datetime
+
+from django.utils.dateparse import parse_datetime
+from rest_framework import serializers
+
+NAIVE_WORDS = "Give the time with its zone, such as 2030-01-15T14:00:00Z or 2030-01-15T15:00+01:00."
+
+
+class AwareDateTimeField(serializers.DateTimeField):
+    """An ISO 8601 time with a zone; a time without one is refused, not guessed."""
+
+    def __init__(self, **kwargs: object) -> None:
+        super().__init__(default_timezone=UTC, **kwargs)  # type: ignore[arg-type]
+
+    def to_internal_value(self, value: object) -> datetime:
+        """The moment in UTC."""
+        if not isinstance(value, str):
+            self.fail("invalid", format="ISO 8601")
+        try:
+            parsed = parse_datetime(value.strip())
+        except ValueError as error:
+            raise serializers.ValidationError(f"{value!r} is no such time: {error}.") from None
+        if parsed is None:
+            raise serializers.ValidationError(f"{value[:40]!r} is not a time. {NAIVE_WORDS}")
+        if parsed.tzinfo is None:
+            raise serializers.ValidationError(NAIVE_WORDS, code="naive_time")
+        try:
+            return parsed.astimezone(UTC)
+        except (OverflowError, ValueError):
+            raise serializers.ValidationError("This time is out of range.") from None

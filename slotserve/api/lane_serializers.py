@@ -1,0 +1,151 @@
+"""Lanes as JSON."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from rest_framework import serializers
+
+from bookings.models import Booking
+from lanes.models import Gpu, Host, Lane, LaneEvent, Preset
+from slotserve.api.fields import AwareDateTimeField
+from slotserve.overview import LaneOverview
+
+
+class GpuSerializer(serializers.ModelSerializer[Gpu]):
+    """A card."""
+
+    class Meta:
+        model = Gpu
+        fields = ("uuid", "name", "memory_bytes")
+
+
+class DecisionSerializer(serializers.Serializer[Any]):
+    """What the planner wants of a lane, and why."""
+
+    rule = serializers.IntegerField()
+    sentence = serializers.CharField()
+    target = serializers.CharField(source="target.preset.slug", default=None, allow_null=True)
+    generation = serializers.IntegerField()
+    is_fallback = serializers.BooleanField()
+    reconsider_at = serializers.DateTimeField(allow_null=True)
+
+
+class SlotSerializer(serializers.ModelSerializer[Booking]):
+    """A booking as its lane shows it."""
+
+    owner = serializers.CharField(source="owner.username")
+    preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
+
+    class Meta:
+        model = Booking
+        fields = ("id", "owner", "kind", "preset", "start", "end")
+
+
+class RuntimeSerializer(serializers.Serializer[LaneOverview]):
+    """The model server; pid and port for administrators alone."""
+
+    phase = serializers.CharField()
+    preset = serializers.CharField(
+        source="runtime.revision.preset.slug", default=None, allow_null=True
+    )
+    generation = serializers.IntegerField(
+        source="runtime.generation", default=None, allow_null=True
+    )
+    since = serializers.DateTimeField(source="runtime.phase_since", default=None, allow_null=True)
+    progress = serializers.FloatField(allow_null=True)
+    eta = serializers.DateTimeField(allow_null=True)
+    reason = serializers.CharField(source="runtime.reason", default="")
+    pid = serializers.IntegerField(source="runtime.pid", default=None, allow_null=True)
+    port = serializers.IntegerField(source="runtime.port", default=None, allow_null=True)
+
+    def to_representation(self, instance: LaneOverview) -> dict[str, Any]:
+        """Without pid and port for those who cannot use them rightly."""
+        shown = dict(super().to_representation(instance))
+        if not self.context.get("is_administrator"):
+            del shown["pid"], shown["port"]
+        return shown
+
+
+class LaneOverviewSerializer(serializers.Serializer[LaneOverview]):
+    """A lane with its decision, bookings and runtime."""
+
+    slug = serializers.CharField(source="lane.slug")
+    name = serializers.CharField(source="lane.name")
+    host = serializers.CharField(source="lane.host.key")
+    enabled = serializers.BooleanField(source="lane.enabled")
+    needs_approval = serializers.BooleanField(source="lane.needs_approval")
+    default = serializers.CharField(
+        source="lane.default_preset.slug", default=None, allow_null=True
+    )
+    gpus = GpuSerializer(source="lane.gpus.all", many=True)
+    decision = DecisionSerializer(source="order", allow_null=True)
+    booking = SlotSerializer(allow_null=True)
+    next = SlotSerializer(source="next_booking", allow_null=True)
+    runtime = RuntimeSerializer(source="*")
+
+
+class LaneWriteSerializer(serializers.Serializer[Lane]):
+    """What an administrator says of a lane. With PATCH what is left out stays."""
+
+    slug = serializers.CharField(max_length=63)
+    name = serializers.CharField(max_length=100, required=False)
+    host = serializers.SlugRelatedField(slug_field="key", queryset=Host.objects.all())
+    gpus = serializers.SlugRelatedField(
+        slug_field="uuid", queryset=Gpu.objects.all(), many=True, required=False
+    )
+    default = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Preset.objects.all(), required=False, allow_null=True
+    )
+    enabled = serializers.BooleanField(required=False)
+    needs_approval = serializers.BooleanField(required=False)
+    restart_on_owner_change = serializers.BooleanField(required=False)
+
+
+class ChooseSerializer(serializers.Serializer[Any]):
+    """A manual target until a time; preset null unloads."""
+
+    preset = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Preset.objects.all(), allow_null=True
+    )
+    until = AwareDateTimeField()
+
+
+class ChosenSerializer(serializers.Serializer[Any]):
+    """When a choice takes effect and ends."""
+
+    preset = serializers.CharField(allow_null=True)
+    ends_at = serializers.DateTimeField()
+    detail = serializers.CharField()
+
+
+class EventSerializer(serializers.ModelSerializer[LaneEvent]):
+    """A sentence about a lane."""
+
+    actor = serializers.SerializerMethodField()
+
+    class Meta:
+        model = LaneEvent
+        fields = ("at", "kind", "sentence", "actor")
+
+    def get_actor(self, event: LaneEvent) -> str | None:
+        """The person's name, if a person did it."""
+        actor: User | None = event.actor
+        return actor.username if actor else None
+
+
+class LogSerializer(serializers.Serializer[Any]):
+    """The end of a model server's own output."""
+
+    lines = serializers.ListField(child=serializers.CharField())
+
+
+class ExplainSerializer(serializers.Serializer[Any]):
+    """The facts and the decision as text."""
+
+    text = serializers.CharField()
+
+
+class DetailSerializer(serializers.Serializer[Any]):
+    """A sentence about what was done."""
+
+    detail = serializers.CharField()

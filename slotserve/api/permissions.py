@@ -1,0 +1,34 @@
+"""What a token may do. A session may do what its person may."""
+
+from rest_framework import permissions
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from gateway.models import ApiToken, Scope
+
+
+class HasScope(permissions.BasePermission):
+    """The view's `read_scope` for safe methods and `write_scope` for the rest.
+
+    A token of scope admin may do all that its owner may; whether the owner is an administrator is
+    for the services to check.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Whether this caller may use this view at all."""
+        if not (request.user and request.user.is_authenticated):
+            return False
+        if not isinstance(request.auth, ApiToken):
+            return True
+        is_read = request.method in permissions.SAFE_METHODS
+        needed = getattr(view, "read_scope" if is_read else "write_scope", Scope.ADMIN)
+        self.message = f"This token lacks the scope {needed!s}: make one that has it."
+        return needed in request.auth.scopes or Scope.ADMIN in request.auth.scopes
+
+
+def may_use_lane(request: Request, lane_pk: int) -> bool:
+    """Whether the caller's token, if there is one, is meant for this lane."""
+    if not isinstance(request.auth, ApiToken):
+        return True
+    lanes = {lane.pk for lane in request.auth.lanes.all()}
+    return not lanes or lane_pk in lanes

@@ -1,0 +1,147 @@
+"""/api/v1/presets/ and /api/v1/models/."""
+
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from bookings import deleting
+from gateway.models import Scope
+from lanes import presets, services
+from lanes.models import Engine, Host, ModelFile, Preset
+from lanes.refusals import Refusal
+from slotserve.api.errors import refuse
+
+
+class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
+    """A file that a host can load."""
+
+    host = serializers.SlugRelatedField(slug_field="key", queryset=Host.objects.all())
+
+    class Meta:
+        model = ModelFile
+        fields = ("id", "host", "path", "name", "size_bytes")
+        read_only_fields = ("size_bytes",)
+        validators: list[Any] = []  # the service has the words
+
+
+class PresetSerializer(serializers.ModelSerializer[Preset]):
+    """A preset as its newest revision says."""
+
+    revision = serializers.IntegerField(source="current.number")
+    model = serializers.CharField(source="current.model_file.name")
+    model_id = serializers.IntegerField(source="current.model_file_id")
+    engine = serializers.CharField(source="current.engine")
+    arguments = serializers.ListField(source="current.arguments", child=serializers.CharField())
+    environment = serializers.DictField(source="current.environment", child=serializers.CharField())
+    notes = serializers.ListField(source="current.notes", child=serializers.CharField())
+    aliases = serializers.ListField(source="current.aliases", child=serializers.CharField())
+
+    class Meta:
+        model = Preset
+        fields = (
+            "slug",
+            "name",
+            "revision",
+            "model",
+            "model_id",
+            "engine",
+            "arguments",
+            "environment",
+            "notes",
+            "aliases",
+        )
+
+    def to_representation(self, instance: Preset) -> dict[str, Any]:
+        """Arguments and environment may tell of the host: for administrators alone."""
+        shown = dict(super().to_representation(instance))
+        if not self.context["request"].user.is_staff:
+            for name in ("arguments", "environment", "notes"):
+                del shown[name]
+        return shown
+
+
+class PresetWriteSerializer(serializers.Serializer[Any]):
+    """What an administrator says of a preset. With PATCH what is left out stays."""
+
+    slug = serializers.CharField(max_length=63)
+    name = serializers.CharField(max_length=100, required=False)
+    model_id = serializers.PrimaryKeyRelatedField(queryset=ModelFile.objects.all())
+    engine = serializers.ChoiceField(choices=Engine.choices, required=False)
+    arguments = serializers.JSONField(required=False)
+    environment = serializers.JSONField(required=False)
+    aliases = serializers.JSONField(required=False)
+
+
+class PresetViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Preset]
+):
+    """Presets; administrators make and edit them, each edit being a new revision."""
+
+    queryset = Preset.objects.filter(current__isnull=False).select_related("current__model_file")
+    serializer_class = PresetSerializer
+    lookup_field = "slug"
+    lookup_value_regex = r"[a-z0-9][a-z0-9._-]*"
+    read_scope = Scope.READ
+    write_scope = Scope.ADMIN
+
+    @extend_schema(request=PresetWriteSerializer, responses={201: PresetSerializer})
+    def create(self, request: Request) -> Response:
+        """Make a preset; `notes` says which arguments were left out, and why."""
+        asked = PresetWriteSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        if Preset.objects.filter(slug=asked.validated_data["slug"]).exists():
+            taken = "A preset of this name exists: edit it, or take another name."
+            return refuse(Refusal("invalid", taken))
+        return self._save(asked.validated_data, status.HTTP_201_CREATED)
+
+    @extend_schema(request=PresetWriteSerializer, responses=PresetSerializer)
+    def partial_update(self, request: Request, slug: str) -> Response:
+        """Edit a preset: a new revision, which a running booking sees only by a reload."""
+        preset = self.get_object()
+        asked = PresetWriteSerializer(data=request.data, partial=True)
+        asked.is_valid(raise_exception=True)
+        return self._save({**presets.as_said(preset), **asked.validated_data, "slug": slug})
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, slug: str) -> Response:
+        """Delete a preset that neither runs nor is booked."""
+        actor = cast(User, request.user)
+        refusal = deleting.delete_preset(self.get_object(), actor=actor)
+        return refuse(refusal) if refusal else Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _save(self, wish: dict[str, Any], code: int = status.HTTP_200_OK) -> Response:
+        model_file = wish.pop("model_id", None) or wish.pop("model_file")
+        wish.pop("model_file", None)
+        actor = cast(User, self.request.user)
+        saved = presets.save_preset(model_file=model_file, actor=actor, **wish)
+        if isinstance(saved, Refusal):
+            return refuse(saved)
+        preset = self.queryset.get(pk=saved.revision.preset_id)
+        return Response(self.get_serializer(preset).data, status=code)
+
+
+class ModelFileViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[ModelFile]
+):
+    """Model files that hosts know."""
+
+    queryset = ModelFile.objects.select_related("host")
+    serializer_class = ModelFileSerializer
+    lookup_value_regex = r"\d{1,18}"
+    read_scope = Scope.READ
+    write_scope = Scope.ADMIN
+
+    @extend_schema(request=ModelFileSerializer, responses={201: ModelFileSerializer})
+    def create(self, request: Request) -> Response:
+        """Register a file of this host (administrators)."""
+        asked = ModelFileSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        actor = cast(User, request.user)
+        made = services.register_model_file(actor=actor, **asked.validated_data)
+        if isinstance(made, Refusal):
+            return refuse(made)
+        return Response(self.get_serializer(made).data, status=status.HTTP_201_CREATED)

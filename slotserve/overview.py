@@ -1,0 +1,137 @@
+"""What a person or program is shown of lanes: order, runtime, bookings, progress. Reads only."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import OuterRef, QuerySet, Subquery, Window
+from django.db.models.functions import RowNumber
+
+from bookings.models import Booking, State
+from lanes.estimates import load_estimates, progress
+from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, Runtime
+
+CLAIMS_SHOWN = 2  # the one in progress and the next
+
+
+@dataclass(frozen=True, slots=True)
+class LaneOverview:
+    """One lane at one moment."""
+
+    lane: Lane
+    now: datetime
+    order: Order | None
+    runtime: Runtime | None  # the living one, or the failed one of the present order
+    booking: Booking | None  # in progress
+    next_booking: Booking | None
+    choice: ManualChoice | None
+    estimate: float | None  # seconds the runtime's load takes
+    progress: float | None  # 0..1 while starting
+    eta: datetime | None  # when a starting server is expected to be ready
+
+    @property
+    def phase(self) -> str:
+        """The runtime's phase; stopped when there is none."""
+        return self.runtime.phase if self.runtime else Phase.STOPPED
+
+    @property
+    def percent(self) -> int:
+        """The load's progress as a whole number."""
+        return round(100 * (self.progress or 0))
+
+    @property
+    def is_switching(self) -> bool:
+        """Whether the lane is on its way from one server to another."""
+        return self.phase in {Phase.STARTING, Phase.DRAINING, Phase.STOPPING}
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What was read, by lane."""
+
+    now: datetime
+    orders: dict[int, Order]
+    runtimes: dict[int, Runtime]
+    bookings: dict[int, list[Booking]]
+    choices: dict[int, ManualChoice]
+    estimates: dict[tuple[int, int], float]
+
+
+def lanes_for_people() -> QuerySet[Lane]:
+    """Every lane with what its pages need beside it."""
+    return Lane.objects.select_related("host", "default_preset").prefetch_related("gpus")
+
+
+def overviews(lanes: Iterable[Lane], now: datetime) -> list[LaneOverview]:
+    """The lanes at `now`, in their order; a fixed number of queries."""
+    lanes = list(lanes)
+    orders = Order.objects.filter(lane__in=lanes).select_related("target__preset")
+    choices = ManualChoice.objects.filter(lane__in=lanes, ended_at=None, until__gt=now)
+    runtimes = _newest_runtimes(lanes)
+    facts = _Facts(
+        now=now,
+        orders={order.lane_id: order for order in orders},
+        runtimes=runtimes,
+        bookings=_claims(lanes, now),
+        choices={choice.lane_id: choice for choice in choices.select_related("preset")},
+        estimates=load_estimates([(r.lane_id, r.revision.preset_id) for r in runtimes.values()]),
+    )
+    return [_overview(lane, facts) for lane in lanes]
+
+
+def recent_events(lane: Lane, limit: int = 20) -> QuerySet[LaneEvent]:
+    """The newest sentences about a lane."""
+    return lane.events.select_related("actor")[:limit]
+
+
+def _newest_runtimes(lanes: list[Lane]) -> dict[int, Runtime]:
+    newest = (
+        Runtime.objects.filter(lane=OuterRef("pk")).order_by("-generation", "-pk").values("pk")[:1]
+    )
+    pks = Lane.objects.filter(pk__in=[lane.pk for lane in lanes]).values_list(Subquery(newest))
+    runtimes = Runtime.objects.filter(pk__in=[pk for (pk,) in pks if pk is not None])
+    return {r.lane_id: r for r in runtimes.select_related("revision__preset")}
+
+
+def _claims(lanes: list[Lane], now: datetime) -> dict[int, list[Booking]]:
+    rank = Window(RowNumber(), partition_by="lane", order_by="start")
+    claims = (
+        Booking.objects.filter(lane__in=lanes, state=State.CONFIRMED, end__gt=now)
+        .annotate(rank=rank)
+        .filter(rank__lte=CLAIMS_SHOWN)
+        .select_related("owner", "preset")
+    )
+    found: dict[int, list[Booking]] = {}
+    for booking in claims:
+        found.setdefault(booking.lane_id, []).append(booking)
+    return found
+
+
+def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
+    order = facts.orders.get(lane.pk)
+    runtime = _shown_runtime(facts.runtimes.get(lane.pk), order)
+    claims = facts.bookings.get(lane.pk, [])
+    estimate = None
+    if runtime is not None:
+        estimate = facts.estimates.get((lane.pk, runtime.revision.preset_id))
+    is_starting = runtime is not None and runtime.phase == Phase.STARTING and estimate is not None
+    return LaneOverview(
+        lane=lane,
+        now=facts.now,
+        order=order,
+        runtime=runtime,
+        booking=next((b for b in claims if b.start <= facts.now), None),
+        next_booking=next((b for b in claims if b.start > facts.now), None),
+        choice=facts.choices.get(lane.pk),
+        estimate=estimate,
+        progress=progress(runtime.started_at, estimate, facts.now) if is_starting else None,
+        eta=runtime.started_at + timedelta(seconds=estimate) if is_starting else None,
+    )
+
+
+def _shown_runtime(runtime: Runtime | None, order: Order | None) -> Runtime | None:
+    """A living runtime, or the failed one of the present order; an ended one is no news."""
+    if runtime is None or runtime.ended_at is None:
+        return runtime
+    is_news = order is not None and runtime.generation == order.generation
+    return runtime if is_news and runtime.phase == Phase.FAILED else None

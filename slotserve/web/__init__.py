@@ -1,0 +1,1 @@
+"""The pages: log in, lanes, book, my bookings, tokens, administration."""

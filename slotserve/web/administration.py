@@ -1,0 +1,112 @@
+"""Pages for administrators: lanes, presets, model files."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from bookings import deleting
+from lanes import presets, services
+from lanes.models import Lane, ModelFile, Preset
+from lanes.refusals import Refusal
+from slotserve.web.access import staff_required
+from slotserve.web.forms import LaneForm, ModelFileForm, PresetForm, StyledForm
+
+
+@staff_required
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """What can be administered."""
+    context = {
+        "lanes": Lane.objects.select_related("host", "default_preset"),
+        "presets": Preset.objects.select_related("current__model_file"),
+        "model_files": ModelFile.objects.select_related("host"),
+    }
+    return render(request, "administration.html", context)
+
+
+@staff_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit_lane(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+    """Make or change a lane."""
+    lane = get_object_or_404(Lane, slug=slug) if slug else None
+    form = LaneForm(request.POST or None, initial=LaneForm.initial_of(lane) if lane else None)
+    if form.is_valid():
+        saved = services.save_lane(lane, actor=_actor(request), **form.cleaned_data)
+        if isinstance(saved, Lane):
+            messages.success(request, f"{saved.name} is saved.")
+            return redirect("administration")
+        form.add_error(None, saved.words)
+    return _page(request, form, title=f"Lane {lane.name}" if lane else "New lane")
+
+
+@staff_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+    """Make a preset, or give one a new revision."""
+    preset = get_object_or_404(Preset, slug=slug) if slug else None
+    initial = PresetForm.initial_of(preset) if preset else None
+    form = PresetForm(request.POST or None, initial=initial)
+    if preset:
+        form.fields["slug"].disabled = True
+    elif form.is_valid() and Preset.objects.filter(slug=form.cleaned_data["slug"]).exists():
+        form.add_error("slug", "A preset of this name exists: edit it, or take another name.")
+    if form.is_valid():
+        saved = presets.save_preset(actor=_actor(request), **form.cleaned_data)
+        if not isinstance(saved, Refusal):
+            messages.success(request, f"{saved.revision} is saved.")
+            for note in saved.notes:
+                messages.warning(request, note)
+            return redirect("administration")
+        form.add_error(None, saved.words)
+    return _page(request, form, title=f"Preset {preset.slug}" if preset else "New preset")
+
+
+@staff_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_model_file(request: HttpRequest) -> HttpResponse:
+    """Register a file of a host."""
+    form = ModelFileForm(request.POST or None)
+    if form.is_valid():
+        made = services.register_model_file(actor=_actor(request), **form.cleaned_data)
+        if isinstance(made, ModelFile):
+            messages.success(request, f"{made.name} is registered.")
+            return redirect("administration")
+        form.add_error(None, made.words)
+    return _page(request, form, title="New model file")
+
+
+@staff_required
+@require_POST
+def delete_lane(request: HttpRequest, slug: str) -> HttpResponse:
+    """Delete a lane that nothing holds."""
+    lane = get_object_or_404(Lane, slug=slug)
+    return _deleted(request, deleting.delete_lane(lane, actor=_actor(request)), slug)
+
+
+@staff_required
+@require_POST
+def delete_preset(request: HttpRequest, slug: str) -> HttpResponse:
+    """Delete a preset that nothing holds."""
+    preset = get_object_or_404(Preset, slug=slug)
+    return _deleted(request, deleting.delete_preset(preset, actor=_actor(request)), slug)
+
+
+def _actor(request: HttpRequest) -> User:
+    return cast(User, request.user)
+
+
+def _page(request: HttpRequest, form: StyledForm, **context: Any) -> HttpResponse:
+    status = 400 if form.is_bound and form.errors else 200
+    return render(request, "edit.html", {"form": form, **context}, status=status)
+
+
+def _deleted(request: HttpRequest, refusal: Refusal | None, name: str) -> HttpResponse:
+    if refusal:
+        messages.error(request, refusal.words)
+    else:
+        messages.success(request, f"{name} is deleted.")
+    return redirect("administration")

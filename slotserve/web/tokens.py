@@ -1,0 +1,67 @@
+"""The page of API tokens."""
+
+from datetime import timedelta
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from gateway import tokens
+from gateway.models import ApiToken
+from lanes import clock
+from lanes.refusals import Refusal
+from slotserve.web.forms import TokenForm, gateway_address
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest) -> HttpResponse:
+    """The caller's tokens; a new one is shown in the answer to its making and never again."""
+    form = TokenForm(request.POST or None)
+    text = None
+    if request.method == "POST" and form.is_valid():
+        text = _make(request, form)
+        form = TokenForm() if text else form
+    own = ApiToken.objects.filter(owner=cast(User, request.user)).prefetch_related("lanes")
+    context = {
+        "form": form,
+        "tokens": own,
+        "text": text,
+        "now": clock.database_now(),
+        "gateway": gateway_address(),
+    }
+    return render(request, "tokens.html", context, status=400 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    """End a token."""
+    token = get_object_or_404(ApiToken.objects.visible_to(request.user), pk=pk)
+    refusal = tokens.revoke(token, actor=cast(User, request.user))
+    if refusal:
+        messages.error(request, refusal.words)
+    else:
+        messages.success(request, f"{token.name} is revoked: the gateway refuses it from now on.")
+    return redirect("tokens")
+
+
+def _make(request: HttpRequest, form: TokenForm) -> str | None:
+    days = form.cleaned_data["days"]
+    made = tokens.create_token(
+        owner=cast(User, request.user),
+        name=form.cleaned_data["name"],
+        scopes=form.cleaned_data["scopes"],
+        lanes=[],
+        expires_at=clock.database_now() + timedelta(days=days) if days else None,
+    )
+    if isinstance(made, Refusal):
+        form.add_error(None, made.words)
+        return None
+    return made[1]

@@ -1,0 +1,33 @@
+"""The viewer's time zone: the browser says it in a cookie, pages show and read times in it."""
+
+from collections.abc import Callable
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+COOKIE = "zone"
+
+
+class ViewerZone:
+    """Middleware that activates the zone of the cookie; without one, the installation's."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer with the viewer's zone in force, for this request only."""
+        zone = read_zone(request.COOKIES.get(COOKIE, ""))
+        with timezone.override(zone):  # None: the installation's
+            return self.get_response(request)
+
+
+def read_zone(name: str) -> ZoneInfo | None:
+    """The zone of this name, or None when there is no such one."""
+    try:
+        return ZoneInfo(name) if name else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
