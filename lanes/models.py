@@ -175,10 +175,21 @@ class Order(models.Model):
         default=0, help_text="Rises for a new target, a reload, or an owner-change restart."
     )
     is_reload = models.BooleanField(default=False, help_text="This generation skips the drain.")
+    fresh_from = models.PositiveBigIntegerField(
+        default=0,
+        help_text="Only a server of this generation or a newer one will do: the generation of the "
+        "newest reload or owner-change restart.",
+    )
     ordered_at = models.DateTimeField(help_text="When this generation was ordered.")
     rule = models.PositiveSmallIntegerField(default=5)
     booking_id_for = models.BigIntegerField(
-        null=True, help_text="The booking that rules 1 and 2 serve: the commitment."
+        null=True, help_text="The booking that rules 1 to 3 serve: the commitment."
+    )
+    booking_start_for = models.DateTimeField(
+        null=True, help_text="That booking's start when this was decided: it may move since."
+    )
+    booking_preset_for = models.CharField(
+        max_length=63, null=True, help_text="Its preset then; empty for the whole GPU."
     )
     owner_id_for = models.BigIntegerField(null=True, help_text="Whose slot is in progress.")
     is_fallback = models.BooleanField(default=False)
@@ -206,6 +217,7 @@ class Runtime(models.Model):
     ended_at = models.DateTimeField(null=True, help_text="Set when the process is gone.")
     drain_until = models.DateTimeField(null=True)
     term_at = models.DateTimeField(null=True)
+    signals_sent = models.PositiveSmallIntegerField(default=0, help_text="TERM, TERM, KILL: 0 to 3")
     shim_pid = models.BigIntegerField(null=True)
     pid = models.BigIntegerField(null=True)
     start_ticks = models.BigIntegerField(null=True, help_text="The kernel's start time of pid.")
