@@ -41,20 +41,25 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The lane's present order, as it was last decided."""
+    """The lane's present order, as it was last decided: the fields of `Decision`, kept."""
 
     target: Target | None
     generation: int
     ordered_at: datetime  # of this generation
     rule: int
-    booking_id: int | None  # the commitment of rules 1 and 2, kept through a fallback
+    booking_id: int | None  # the commitment of rules 1 to 3, kept through a fallback
     owner_id: int | None
     is_fallback: bool
+    # Of the decision that was last written, not of the booking as it is now: a difference between
+    # the two is how a moved booking, or one with another preset, ends its commitment.
+    booking_start: datetime | None = None
+    booking_preset: str = ""  # slug; empty: the whole GPU
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the host says of the server of one generation."""
+    """What the host says of the server of one generation: the lane's newest runtime, also one
+    that has ended (a fallback that failed must be seen to have failed)."""
 
     generation: int
     revision_id: int
@@ -86,7 +91,9 @@ class Situation:
 
     lane: str
     is_enabled: bool
-    claims: tuple[Claim, ...]  # at least the one in progress and the next one
+    # At least the one in progress and the next one. Ones that are over change nothing, but end a
+    # choice made before they began.
+    claims: tuple[Claim, ...]
     choice: Choice | None
     default: Target | None
     order: Standing | None
@@ -104,6 +111,8 @@ class Decision:
     rule: int
     sentence: str
     reconsider_at: datetime | None
-    booking_id: int | None = None  # the booking rules 1 and 2 serve, also in fallback
+    booking_id: int | None = None  # the booking rules 1 to 3 serve, also in fallback
     owner_id: int | None = None  # whose slot is in progress
     is_fallback: bool = False
+    booking_start: datetime | None = None  # of that booking, to be kept with the order
+    booking_preset: str = ""

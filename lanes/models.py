@@ -189,7 +189,7 @@ class Order(models.Model):
         null=True, help_text="That booking's start when this was decided: it may move since."
     )
     booking_preset_for = models.CharField(
-        max_length=63, null=True, help_text="Its preset then; empty for the whole GPU."
+        max_length=63, default="", help_text="Its preset then; empty for the whole GPU."
     )
     owner_id_for = models.BigIntegerField(null=True, help_text="Whose slot is in progress.")
     is_fallback = models.BooleanField(default=False)
