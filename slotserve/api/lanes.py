@@ -1,5 +1,6 @@
 """/api/v1/lanes/."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -130,7 +131,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     def _lane(self, slug: str) -> Lane:
         return get_object_or_404(lanes_for_people(), slug=slug)
 
-    def _shown(self, lanes: list[Lane]) -> Any:
+    def _shown(self, lanes: Sequence[Lane]) -> Any:
         context = {"is_administrator": self._actor.is_staff}
         found = overviews(lanes, clock.database_now())
         return shapes.LaneOverviewSerializer(found, many=True, context=context).data
