@@ -1,0 +1,48 @@
+"""What bin/test runs. Standard library only."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+CHECKS = (
+    ("ruff check", ("ruff", "check", ".")),
+    ("ruff format", ("ruff", "format", "--check", ".")),
+    ("mypy", ("mypy", ".")),
+    ("lint-imports", ("lint-imports",)),
+)
+
+
+def run_checks(python: Path) -> list[str]:
+    """Run the linters; answers the names of those that failed."""
+    return [
+        name for name, command in CHECKS if run(name, (python.parent / command[0], *command[1:]))
+    ]
+
+
+def run_tests(python: Path, arguments: list[str]) -> list[str]:
+    """Run pytest, saying loudly what cannot be tested here; answers ["pytest"] if it failed."""
+    missing = list(missing_parts())
+    for words in missing:
+        print(f"\n*** NOT TESTED HERE: {words} ***\n", flush=True)
+    failed = ["missing parts"] if missing and os.environ.get("CI") and not arguments else []
+    return failed + (["pytest"] if run("pytest", (python, "-m", "pytest", *arguments)) else [])
+
+
+def missing_parts() -> list[str]:
+    """What this machine lacks for the whole test-suite; in CI that is a failure."""
+    missing = []
+    if not os.environ.get("SLOTSERVE_TEST_POSTGRES"):
+        missing.append(
+            "PostgreSQL (set SLOTSERVE_TEST_POSTGRES=postgres://user:password@host/name)"
+        )
+    if not any(shutil.which(name) for name in CHROMIUMS):
+        missing.append("pages in a browser (install chromium)")
+    return missing
+
+
+def run(name: str, argv: tuple[str | Path, ...]) -> bool:
+    """Run one check with its output shown; whether it failed."""
+    print(f"--- {name}", flush=True)
+    return subprocess.run(argv, check=False).returncode != 0

