@@ -1,0 +1,167 @@
+"""What of a preset's arguments and environment may reach llama-server. Pure.
+
+llama.cpp's parser takes `--name value`; names are exact, but `_` stands for `-` in those with two
+hyphens; it knows no `--name=value` and no positional words (common/arg.cpp). So what follows an
+owned flag and is no flag itself can only be that flag's value. No owned spelling survives anywhere
+in the kept list, also where it stood as another flag's value.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from lanes.refusals import Refusal
+
+MOST_ARGUMENTS = 200
+MOST_VARIABLES = 50
+MOST_CHARACTERS = 4096
+
+# Why each flag is SlotServe's, and all its spellings.
+OWNED: tuple[tuple[str, str], ...] = (
+    ("the model file is the preset's own field", "-m --model"),
+    ("SlotServe chooses where the server listens", "--host --port --reuse-port --api-prefix"),
+    ("callers use the preset's name and aliases", "-a --alias"),
+    ("each server gets a key of its own that only the gateway knows", "--api-key --api-key-file"),
+    ("HTTPS ends at the gateway", "--ssl-key-file --ssl-cert-file"),
+    (
+        "a server loads registered files and downloads nothing",
+        "-mu --model-url -dr --docker-repo -hf -hfr --hf-repo -hff --hf-file -hft --hf-token "
+        "-mmu --mmproj-url --spec-draft-hf -hfd -hfrd --hf-repo-draft "
+        "-hfv -hfrv --hf-repo-v -hffv --hf-file-v --tts-oute-default",
+    ),
+    (
+        "tools, agents and MCP would let callers act on the host",
+        "--tools --tools-runtime -ag --agent -no-ag --no-agent",
+    ),
+    (
+        "files of the host are neither served nor written through the server",
+        "--path --media-path --slot-save-path -lcd --lookup-cache-dynamic",
+    ),
+    ("a lane runs one model, so there is no router", "--server-base"),
+    ("other hosts' devices belong to other lanes", "--rpc"),
+    ("callers must not change what the next one gets", "--props"),
+    (
+        "the log belongs to SlotServe and keeps prompts out",
+        "--log-file --log-disable --log-prompts-dir -v --verbose --log-verbose "
+        "-lv --verbosity --log-verbosity",
+    ),
+    (
+        "it prints something and ends",
+        "-h --help --usage --version -cl --cache-list --completion-bash --list-devices "
+        "-fitp --fit-print --check",
+    ),
+)
+# Families that grow from build to build.
+OWNED_FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("a server loads registered files and downloads nothing", re.compile(r"--.*-hf-(repo|file).*")),
+    (
+        "it would download a model and take a port of its own",
+        re.compile(r"--(?!spec-default$).+-default|--fim-.+-spec"),
+    ),
+    ("HTTPS ends at the gateway", re.compile(r"--ssl-.*")),
+    ("tools, agents and MCP would let callers act on the host", re.compile(r"--.*\bmcp\b.*")),
+    ("a lane runs one model, so there is no router", re.compile(r"--(no-)?models-.*")),
+)
+_REASONS = {name: why for why, names in OWNED for name in names.split()}
+_FLAG = re.compile(r"--?[A-Za-z]")
+
+# Variables that tune a server without changing what it serves, loads, writes or runs on.
+_TUNING = re.compile(
+    r"CUDA_(CACHE_DISABLE|CACHE_MAXSIZE|DEVICE_MAX_CONNECTIONS|DEVICE_ORDER|LAUNCH_BLOCKING)"
+    r"|CUDA_(MODULE_LOADING|SCALE_LAUNCH_QUEUES)|NVIDIA_TF32_OVERRIDE"
+    r"|GPU_MAX_HW_QUEUES|HSA_ENABLE_SDMA|HSA_OVERRIDE_GFX_VERSION"
+    r"|LLAMA_(ATTN_ROT_DISABLE|GRAPH_REUSE_DISABLE|SET_ROWS)"
+    r"|OMP_(NUM_THREADS|PLACES|PROC_BIND|WAIT_POLICY)|GOMP_(CPU_AFFINITY|SPINCOUNT)"
+    r"|KMP_(AFFINITY|BLOCKTIME)|MALLOC_ARENA_MAX|TZ"
+    r"|GGML_(CPU|CUDA|HIP|METAL|OP|SCHED|SYCL|VK)_(?!VISIBLE_DEVICES)(?!.*PATH)\w+"
+)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def split_line(text: str) -> list[str] | Refusal:
+    """One line of a form as a list of arguments; quotes group words as in a shell."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return Refusal("bad_arguments", "A quote or a backslash at the end is not closed: close it")
+
+
+def check_arguments(value: object) -> list[str] | Refusal:
+    """The arguments as a list of texts, or what is wrong with them."""
+    if not isinstance(value, list | tuple):
+        return Refusal("bad_arguments", 'Arguments are a list of texts, such as ["-c", "4096"].')
+    if len(value) > MOST_ARGUMENTS:
+        return Refusal("bad_arguments", f"At most {MOST_ARGUMENTS} arguments are possible.")
+    for position, item in enumerate(value, start=1):
+        problem = _text_problem(item)
+        if problem:
+            return Refusal("bad_arguments", f"Argument {position} {problem}")
+    return list(value)
+
+
+def check_environment(value: object) -> dict[str, str] | Refusal:
+    """The environment as names and texts, or what is wrong with it."""
+    if not isinstance(value, Mapping):
+        return Refusal("bad_environment", 'The environment is names and texts: {"NAME": "value"}.')
+    if len(value) > MOST_VARIABLES:
+        return Refusal("bad_environment", f"At most {MOST_VARIABLES} variables are possible.")
+    for name, text in value.items():
+        if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
+            return Refusal("bad_environment", f"{name!r} is no name of a variable.")
+        problem = _text_problem(text)
+        if problem:
+            return Refusal("bad_environment", f"The value of {name} {problem}")
+    return dict(value)
+
+
+def without_owned(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments without SlotServe's own flags and their values, and a note for each flag."""
+    kept: list[str] = []
+    notes: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        name = _flag_name(word)
+        why = _owned_because(name)
+        if why is None:
+            kept.append(word)
+            continue
+        notes.append(f"{name} was left out: {why}.")
+        if name == word and rest and not _FLAG.match(rest[0]):
+            rest.pop(0)  # never shown in a note: it may be a key
+    return kept, notes
+
+
+def allowed_environment(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The variables that may reach a server, and a note for each that may not."""
+    kept: dict[str, str] = {}
+    notes: list[str] = []
+    for name, value in environment.items():
+        if _TUNING.fullmatch(name):
+            kept[name] = value
+        elif name.startswith("LLAMA_ARG_"):
+            notes.append(f"{name} was left out: write it among the arguments.")
+        else:
+            notes.append(f"{name} was left out: it is not one that a preset may set.")
+    return kept, notes
+
+
+def _flag_name(word: str) -> str:
+    name = re.split(r"[=\s]", word, maxsplit=1)[0]
+    return name.replace("_", "-") if name.startswith("--") else name
+
+
+def _owned_because(name: str) -> str | None:
+    if name in _REASONS:
+        return _REASONS[name]
+    return next((why for why, family in OWNED_FAMILIES if family.fullmatch(name)), None)
+
+
+def _text_problem(item: object) -> str | None:
+    if not isinstance(item, str):
+        return "is not a text: put it in quotes."
+    if len(item) > MOST_CHARACTERS:
+        return f"is longer than {MOST_CHARACTERS} characters."
+    if "\0" in item or any("\ud800" <= character <= "\udfff" for character in item):
+        return "has a character that no command line can carry."
+    return None

@@ -1,0 +1,78 @@
+"""llama.cpp: a genuine llama-server where there is one, else the built-in runner.
+
+Besides the address, two defaults differ from llama-server's own; a preset's arguments change the
+first: `--cache-ram 0` (its 8 GiB of host memory for old prompts would go beyond any estimate, and
+would hand one owner's prompts on to the next), and no web pages, no downloads.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from django.conf import settings
+
+from lanes.engines.base import Launch, ServerSpec
+from lanes.engines.flags import allowed_environment, without_owned
+from lanes.engines.reasons import failure_reason
+
+SOURCE_FOLDER = Path(__file__).resolve().parent.parent.parent
+# -P keeps the folder it happens to start in off the import path.
+RUNNER = (sys.executable, "-P", "-m", "lanes.llama_runner")
+PASSED_ON = (
+    "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TZ TMPDIR LD_LIBRARY_PATH DYLD_LIBRARY_PATH "
+    "VK_DRIVER_FILES VK_ICD_FILENAMES"
+)
+# As environment twins they count less than the preset's arguments, and a build that does not know
+# one ignores it, where an unknown argument would end it.
+DEFAULTS = {
+    "LLAMA_ARG_CACHE_RAM": "0",
+    "LLAMA_ARG_OFFLINE": "1",
+    "LLAMA_ARG_UI": "0",
+    "LLAMA_ARG_WEBUI": "0",
+}
+
+
+class LlamaCpp:
+    """The adapter of llama-server and of the runner that stands in for it."""
+
+    health_path = "/health"
+    protected_path: str | None = "/props"  # some builds list models without a key; none shows this
+
+    def launch(self, spec: ServerSpec) -> Launch:
+        """argv and environment; the address comes first so that no argument can swallow it."""
+        kept, _ = without_owned(spec.arguments)
+        own = ("-m", spec.model_path, "--host", spec.address, "--port", str(spec.port))
+        argv = (*program(), *own, "--alias", spec.alias, *kept)
+        return Launch(argv, _environment(spec))
+
+    def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
+        """Why it failed to load or died, in a sentence for a person, read from its log."""
+        return failure_reason(log_tail, exit_status)
+
+
+def program() -> tuple[str, ...]:
+    """How argv begins: SLOTSERVE_LLAMA_SERVER, else llama-server on PATH, else the runner."""
+    named = settings.SLOTSERVE_LLAMA_SERVER
+    found = shutil.which(named or "llama-server") or named
+    return (found,) if found else RUNNER
+
+
+def is_built_in() -> bool:
+    """Whether the built-in runner is what starts."""
+    return program() == RUNNER
+
+
+def _environment(spec: ServerSpec) -> Mapping[str, str]:
+    passed = {name: os.environ[name] for name in PASSED_ON.split() if name in os.environ}
+    chosen, _ = allowed_environment(spec.environment)
+    return {
+        **passed,
+        **chosen,
+        **DEFAULTS,
+        **({"PYTHONPATH": str(SOURCE_FOLDER)} if is_built_in() else {}),
+        "LLAMA_API_KEY": spec.api_key,
+        # Without GPUs of its own a lane computes on the CPU, and takes nobody else's.
+        "CUDA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids),
+    }
