@@ -1,9 +1,13 @@
 """API tokens, the order of route tables, and usage."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
+from django.db.models import Exists, OuterRef, Q
 
 from lanes.models import Lane
 
@@ -15,6 +19,24 @@ class Scope(models.TextChoices):
     BOOKINGS = "bookings", "See and change bookings"
     READ = "read", "See lanes, presets and usage"
     ADMIN = "admin", "Everything its owner may do"
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    """Reads of tokens."""
+
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> "ApiTokenQuerySet":
+        """A person's own; administrators see all."""
+        if not isinstance(user, User) or not user.is_active:
+            return self.none()
+        return self if user.is_staff else self.filter(owner=user)
+
+    def usable(self, now: datetime) -> "ApiTokenQuerySet":
+        """Neither revoked nor expired nor without a lane left; their owner may still log in."""
+        in_time = Q(expires_at__isnull=True) | Q(expires_at__gt=now)
+        has_lane = Q(is_limited=False) | Exists(
+            ApiToken.lanes.through.objects.filter(apitoken_id=OuterRef("pk"))
+        )
+        return self.filter(in_time, has_lane, revoked_at__isnull=True, owner__is_active=True)
 
 
 class ApiToken(models.Model):
@@ -30,10 +52,16 @@ class ApiToken(models.Model):
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token, hex.")
     scopes = models.JSONField(default=list)
     lanes = models.ManyToManyField(Lane, blank=True, help_text="None: every lane.")
+    is_limited = models.BooleanField(
+        default=False,
+        help_text="Made for some lanes only: when those are deleted it opens none, not all.",
+    )
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiTokenQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["-created_at"]

@@ -1,0 +1,174 @@
+"""What the route table is made of, read from the database in a fixed number of queries."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from bookings.models import Booking, State
+from gateway.edge.table import Grant, TokenEntry
+from gateway.models import ApiToken
+from lanes.estimates import load_estimates
+from lanes.models import Lane, Preset, PresetFailure, Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A lane's model server that is alive."""
+
+    generation: int
+    revision_id: int
+    phase: str
+    started_at: datetime
+    drain_until: datetime | None
+    address: str
+    port: int
+    sealed_key: str
+    preset: str
+    engine: str
+    aliases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A target that failed, and how often in a row."""
+
+    count: int
+    failed_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFacts:
+    """One lane with its order, its server and its claims."""
+
+    slug: str
+    is_enabled: bool
+    generation: int = 0
+    target_id: int | None = None
+    target: str | None = None
+    ordered_at: datetime | None = None
+    is_reload: bool = False
+    fresh_from: int = 0
+    is_fallback: bool = False
+    server: Server | None = None
+    failing: Failing | None = None  # of the target
+    load_seconds: float | None = None  # of the target
+    grants: tuple[Grant, ...] = ()
+
+
+def read_lanes(now: datetime) -> list[LaneFacts]:
+    """Every lane; six queries: lanes, servers, failures, bookings, and two of estimates."""
+    rows = list(
+        Lane.objects.order_by("pk").values_list(
+            "pk",
+            "slug",
+            "enabled",
+            "order__generation",
+            "order__target",
+            "order__target__preset",
+            "order__target__preset__slug",
+            "order__ordered_at",
+            "order__is_reload",
+            "order__fresh_from",
+            "order__is_fallback",
+        )
+    )
+    servers, failures, grants = _servers(), _failures(), _grants(now)
+    seconds = load_estimates((row[0], row[5]) for row in rows if row[5] is not None)
+    return [
+        LaneFacts(
+            slug=slug,
+            is_enabled=is_enabled,
+            generation=generation or 0,
+            target_id=target_id,
+            target=target,
+            ordered_at=ordered_at,
+            is_reload=bool(is_reload),
+            fresh_from=fresh_from or 0,
+            is_fallback=bool(is_fallback),
+            server=servers.get(pk),
+            failing=failures.get((pk, target_id)),
+            load_seconds=seconds.get((pk, preset_pk)),
+            grants=tuple(grants.get(pk, ())),
+        )
+        for (
+            pk,
+            slug,
+            is_enabled,
+            generation,
+            target_id,
+            preset_pk,
+            target,
+            ordered_at,
+            is_reload,
+            fresh_from,
+            is_fallback,
+        ) in rows
+    ]
+
+
+def read_tokens(now: datetime) -> dict[str, TokenEntry]:
+    """The usable tokens by digest; two queries."""
+    lanes = defaultdict(list)
+    limits = ApiToken.lanes.through.objects.order_by("lane__slug")
+    for token_id, slug in limits.values_list("apitoken_id", "lane__slug"):
+        lanes[token_id].append(slug)
+    rows = ApiToken.objects.usable(now).order_by("pk")
+    return {
+        digest: TokenEntry(pk, owner_id, tuple(scopes), tuple(lanes[pk]), _seconds(expires_at))
+        for pk, digest, owner_id, scopes, expires_at in rows.values_list(
+            "pk", "digest", "owner_id", "scopes", "expires_at"
+        )
+    }
+
+
+def read_presets() -> dict[str, str]:
+    """Every name of a preset with its slug: aliases, and slugs, which win; one query."""
+    rows = list(Preset.objects.order_by("slug").values_list("slug", "current__aliases"))
+    names = {alias: slug for slug, aliases in reversed(rows) for alias in aliases or ()}
+    return names | {slug: slug for slug, _ in rows}
+
+
+def _servers() -> dict[int, Server]:
+    alive = Runtime.objects.filter(ended_at__isnull=True).order_by("pk")
+    rows = alive.values_list(
+        "lane_id",
+        "generation",
+        "revision_id",
+        "phase",
+        "started_at",
+        "drain_until",
+        "address",
+        "port",
+        "sealed_key",
+        "revision__preset__slug",
+        "revision__engine",
+        "revision__aliases",
+    )
+    return {row[0]: Server(*row[1:11], aliases=tuple(row[11])) for row in rows}
+
+
+def _failures() -> dict[tuple[int, int | None], Failing]:
+    rows = PresetFailure.objects.filter(count__gt=0, failed_at__isnull=False)
+    fields = ("lane_id", "revision_id", "count", "failed_at", "reason")
+    return {(lane, revision): Failing(*rest) for lane, revision, *rest in rows.values_list(*fields)}
+
+
+def _grants(now: datetime) -> dict[int, list[Grant]]:
+    """The confirmed bookings of the next days that are not over, by lane."""
+    until = now + timedelta(days=settings.SLOTSERVE_TABLE_DAYS)
+    rows = Booking.objects.filter(state=State.CONFIRMED, end__gt=now, start__lt=until)
+    fields = ("lane_id", "pk", "owner_id", "start", "end", "confirmed_at", "preset__slug")
+    grants: dict[int, list[Grant]] = defaultdict(list)
+    for lane, pk, owner, start, end, confirmed, preset in rows.order_by("start").values_list(
+        *fields
+    ):
+        active_from = max(start, confirmed).timestamp()
+        grants[lane].append(Grant(pk, owner, active_from, end.timestamp(), preset))
+    return grants
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return moment.timestamp() if moment is not None else None

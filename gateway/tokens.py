@@ -1,0 +1,113 @@
+"""API tokens: 256 random bits, shown once, kept as SHA-256."""
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from gateway.models import ApiToken, Scope
+from lanes import clock, ticks
+from lanes.models import Lane
+from lanes.refusals import Refusal
+
+log = logging.getLogger(__name__)
+
+START = "ss_"
+RANDOM_BYTES = 32
+PREFIX_CHARACTERS = 10
+LONGEST_NAME = 100
+DEFAULT_SCOPES = (Scope.INFERENCE, Scope.BOOKINGS, Scope.READ)
+TOUCH_EVERY = timedelta(minutes=1)
+
+
+def create_token(
+    *,
+    owner: User,
+    name: str,
+    scopes: Sequence[str],
+    lanes: Sequence[Lane],
+    expires_at: datetime | None,
+) -> tuple[ApiToken, str] | Refusal:
+    """Make a token for its owner; the text is in this answer and never again. No lanes: all."""
+    now = clock.database_now()
+    refusal = _objection(owner, name.strip(), scopes, expires_at, now)
+    if refusal:
+        return refusal
+    text = START + secrets.token_urlsafe(RANDOM_BYTES)
+    with transaction.atomic():
+        token = ApiToken.objects.create(
+            owner=owner,
+            name=name.strip(),
+            prefix=text[:PREFIX_CHARACTERS],
+            digest=digest(text),
+            scopes=sorted(set(map(str, scopes))),
+            created_at=now,
+            expires_at=expires_at,
+            is_limited=bool(lanes),
+        )
+        token.lanes.set(lanes)
+        ticks.plan_soon()
+    log.info("token made token=%s owner=%s scopes=%s", token.pk, owner.pk, token.scopes)
+    return token, text
+
+
+def revoke(token: ApiToken, *, actor: User) -> Refusal | None:
+    """End a token for good: its owner may, and administrators. Twice is as good as once."""
+    if actor.pk != token.owner_id and not actor.is_staff:
+        return Refusal("not_yours", "This token is someone else's: ask its owner to revoke it.")
+    with transaction.atomic():
+        open_tokens = ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True)
+        is_first = open_tokens.update(revoked_at=clock.database_now())
+        ticks.plan_soon()
+    if is_first:
+        log.info("token revoked token=%s owner=%s by=%s", token.pk, token.owner_id, actor.pk)
+    token.refresh_from_db(fields=["revoked_at"])
+    return None
+
+
+def find(text: str, now: datetime) -> ApiToken | None:
+    """The usable token of this text, with its owner; found by digest, so timing tells nothing."""
+    usable = ApiToken.objects.usable(now).select_related("owner")
+    return usable.filter(digest=digest(text)).first()
+
+
+def touch(token: ApiToken, now: datetime) -> None:
+    """Note that the token is in use, at most once a minute."""
+    if token.last_used_at is not None and now - token.last_used_at < TOUCH_EVERY:
+        return
+    note_use({token.pk: now})
+
+
+def note_use(used_at: dict[int, datetime]) -> None:
+    """Move the last use of some tokens forward, where the noted one is a minute old."""
+    for pk, at in used_at.items():
+        is_old = Q(last_used_at__isnull=True) | Q(last_used_at__lte=at - TOUCH_EVERY)
+        ApiToken.objects.filter(is_old, pk=pk).update(last_used_at=at)
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a token's text, hex: enough for a secret of 256 random bits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _objection(
+    owner: User, name: str, scopes: Sequence[str], expires_at: datetime | None, now: datetime
+) -> Refusal | None:
+    unknown = sorted(set(map(str, scopes)) - set(Scope.values))
+    if not owner.is_active:
+        return Refusal("owner_inactive", f"{owner.username} may not log in: activate them first.")
+    if not name or len(name) > LONGEST_NAME:
+        return Refusal("bad_name", f"Give the token a name of 1 to {LONGEST_NAME} characters.")
+    if unknown or not scopes:
+        wrong = f"{', '.join(unknown)} is no scope" if unknown else "A token needs a scope"
+        return Refusal("unknown_scope", f"{wrong}: choose from {', '.join(Scope.values)}.")
+    if expires_at is not None and expires_at.tzinfo is None:
+        return Refusal("naive_time", "Give the expiry with its time zone, such as …T12:00:00Z.")
+    if expires_at is not None and expires_at <= now:
+        return Refusal("in_the_past", "The expiry must lie in the future.")
+    return None
