@@ -1,0 +1,95 @@
+"""What edges say of the requests they have answered or refused: one JSON record each.
+
+An edge appends to the stream USAGE_STREAM with `XADD … MAXLEN ~ STREAM_LENGTH`; the worker moves
+the records to the database. Never a prompt, an answer or a token's text.
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+STREAM_LENGTH = 100_000  # what may wait while the worker is down; older records go
+FIELD = "record"  # of a stream entry
+_LONGEST = {"request_id": 36, "lane": 63, "preset": 63, "route": 100, "code": 40}
+_MOST = 2**31 - 1
+_MOST_BYTES = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """One request. `at` is its arrival, seconds since 1970 by the database's clock."""
+
+    request_id: str
+    at: float
+    route: str
+    status: int
+    duration_ms: float
+    owner_id: int | None = None
+    token_id: int | None = None
+    lane: str = ""  # slug
+    booking_id: int | None = None
+    preset: str = ""  # slug of what answered
+    code: str = ""  # the refusal's, if it was refused
+    first_byte_ms: float | None = None
+    bytes_in: int = 0
+    bytes_out: int = 0
+    is_aborted: bool = False
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+def encode_usage(usage: Usage) -> dict[str, bytes]:
+    """The fields of its stream entry."""
+    return {FIELD: json.dumps(asdict(usage), separators=(",", ":")).encode()}
+
+
+def decode_usage(fields: dict[bytes, bytes]) -> Usage | None:
+    """The record of a stream entry, or None when it is not one. Texts are cut to their length."""
+    try:
+        raw = json.loads(fields[FIELD.encode()])
+        return _checked(Usage(**raw))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _checked(usage: Usage) -> Usage:
+    values: dict[str, Any] = asdict(usage)
+    for name, longest in _LONGEST.items():
+        values[name] = _text(values[name])[:longest]
+    for name in ("at", "duration_ms", "first_byte_ms"):
+        values[name] = _number(values[name], is_optional=name == "first_byte_ms")
+    for name in ("owner_id", "token_id", "booking_id"):
+        values[name] = _whole(values[name], _MOST_BYTES, is_optional=True)
+    for name in ("bytes_in", "bytes_out"):
+        values[name] = _whole(values[name], _MOST_BYTES)
+    for name in ("prompt_tokens", "completion_tokens"):
+        values[name] = _whole(values[name], _MOST, is_optional=True)
+    values["status"] = _whole(values["status"], 999)
+    if not values["request_id"] or not isinstance(values["is_aborted"], bool):
+        raise ValueError("no request id, or is_aborted is not a flag")
+    return Usage(**values)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError(f"{value!r} is not a text")
+    return value.encode("utf-8", "replace").decode()
+
+
+def _number(value: object, *, is_optional: bool = False) -> float | None:
+    if value is None and is_optional:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is not a number")
+    if not math.isfinite(value) or not 0 <= value <= _MOST_BYTES:
+        raise ValueError(f"{value!r} is out of range")
+    return float(value)
+
+
+def _whole(value: object, most: int, *, is_optional: bool = False) -> int | None:
+    if value is None and is_optional:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise ValueError(f"{value!r} is not a whole number up to {most}")
+    return value
