@@ -1,0 +1,126 @@
+"""An administrator's word on a lane: run this until then, unload, or load anew."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from bookings.models import Booking, State
+from bookings.sentences import clock as words_of
+from lanes import clock, ticks
+from lanes.models import Lane, LaneEvent, ManualChoice, Preset, ReloadRequest
+from lanes.refusals import Refusal
+
+NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceMade:
+    """A choice, from when it can take effect, and when it will end at the latest."""
+
+    choice: ManualChoice
+    begins_at: datetime
+    ends_at: datetime  # its own time, or the start of the next booking
+    words: str
+
+    @property
+    def takes_effect(self) -> bool:
+        """Whether there is any time between the booking in progress and the choice's end."""
+        return self.begins_at < self.ends_at
+
+
+def choose(
+    lane: Lane, *, preset: Preset | None, until: datetime, actor: User
+) -> ChoiceMade | Refusal:
+    """Have the lane run a preset, or nothing, until a time or the next booking's start.
+
+    Replaces the choice in force. With a booking in progress it takes effect after that one's end.
+    Refusals: not_administrator, naive_time, unknown_preset, lane_disabled, in_the_past.
+    """
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    if timezone.is_naive(until):
+        return Refusal("naive_time", "Say which time zone the end is in, such as +02:00.")
+    if preset is not None and not _can_run(lane, preset):
+        return Refusal(
+            "unknown_preset", f"{lane} cannot run {preset}: its file is not on the host."
+        )
+    with transaction.atomic():
+        locked = Lane.objects.select_for_update().get(pk=lane.pk)
+        now = clock.database_now()
+        if not locked.enabled:
+            return Refusal("lane_disabled", f"{lane} is disabled: enable it first.")
+        if until <= now:
+            return Refusal("in_the_past", "A choice must end in the future.")
+        ManualChoice.objects.filter(lane=lane, ended_at=None).update(ended_at=now)
+        choice = ManualChoice.objects.create(
+            lane=lane, preset=preset, made_at=now, until=until.astimezone(UTC), made_by=actor
+        )
+        made = _made(choice)
+        _tell(lane, "choice", f"chosen: {made.words}", actor, now)
+    return made
+
+
+def clear_choice(lane: Lane, *, actor: User) -> Refusal | None:
+    """End the choice in force. Refusals: not_administrator, wrong_state when there is none."""
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    with transaction.atomic():
+        now = clock.database_now()
+        in_force = ManualChoice.objects.filter(lane=lane, ended_at=None)
+        if not in_force.update(ended_at=now):
+            return Refusal("wrong_state", f"No choice is in force on {lane}.")
+        _tell(lane, "choice", "the choice in force was ended", actor, now)
+    return None
+
+
+def reload(lane: Lane, *, actor: User) -> Refusal | None:
+    """Restart the lane's server at once, on its preset's newest revision, and forget failures.
+
+    "Retry now" is the same. Refusal: not_administrator.
+    """
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    with transaction.atomic():
+        now = clock.database_now()
+        ReloadRequest.objects.update_or_create(
+            lane=lane, defaults={"asked_at": now, "asked_by": actor}
+        )
+        _tell(lane, "reload", "a reload was asked for", actor, now)
+    return None
+
+
+def _can_run(lane: Lane, preset: Preset) -> bool:
+    return preset.current is not None and preset.current.model_file.host_id == lane.host_id
+
+
+def _made(choice: ManualChoice) -> ChoiceMade:
+    """When a choice just made begins and ends, and that in words."""
+    claims = Booking.objects.filter(
+        lane=choice.lane, state=State.CONFIRMED, end__gt=choice.made_at
+    ).order_by("end")[:2]
+    present = [booking for booking in claims if booking.start <= choice.made_at]
+    following = [booking for booking in claims if booking.start > choice.made_at]
+    begins_at = present[0].end if present else choice.made_at
+    ends_at = min([choice.until, *(booking.start for booking in following[:1])])
+    words = _words(choice, begins_at, ends_at, timezone.get_default_timezone())
+    return ChoiceMade(choice, begins_at, ends_at, words)
+
+
+def _words(choice: ManualChoice, begins_at: datetime, ends_at: datetime, zone: tzinfo) -> str:
+    what = f"{choice.preset}" if choice.preset else "nothing (unloaded)"
+    begins = words_of(begins_at, choice.made_at, zone)
+    ends = words_of(ends_at, choice.made_at, zone)
+    if begins_at >= ends_at:
+        return f"{what} until {ends}; it will not take effect: a booking lasts until {begins}"
+    after = f", after the booking that ends at {begins}," if begins_at > choice.made_at else ""
+    why = " when the next booking starts" if ends_at < choice.until else ""
+    return f"{what}{after} until {ends}{why}"
+
+
+def _tell(lane: Lane, kind: str, sentence: str, actor: User, now: datetime) -> None:
+    """Write the event, and have the lanes planned when this transaction commits."""
+    LaneEvent.objects.create(lane=lane, at=now, kind=kind, sentence=sentence[:500], actor=actor)
+    ticks.plan_soon()

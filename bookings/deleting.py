@@ -1,0 +1,133 @@
+"""Deleting lanes, hosts and presets, unless something stands in the way."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from bookings.models import OCCUPYING, Booking
+from lanes import clock, ticks
+from lanes.models import Host, Lane, ManualChoice, ModelFile, Order, Preset, Runtime
+from lanes.refusals import Refusal
+
+NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")
+SHOWN = 10  # of each kind, in words
+
+
+@dataclass(frozen=True, slots=True)
+class InTheWay(Refusal):
+    """What must be gone first: model servers that run, bookings that are not over."""
+
+    runtime_ids: tuple[int, ...] = ()
+    booking_ids: tuple[int, ...] = ()
+
+
+def delete_lane(lane: Lane, *, actor: User) -> Refusal | None:
+    """Delete a lane that has no model server and was never booked.
+
+    Refusals: not_administrator; in_use (InTheWay); has_history: its past bookings are kept.
+    """
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    with transaction.atomic():
+        Lane.objects.select_for_update().get(pk=lane.pk)
+        refusal = _in_the_way(str(lane), Q(lane=lane), Q(lane=lane))
+        if refusal:
+            return refusal
+        if Booking.objects.filter(lane=lane).exists():
+            return Refusal(
+                "has_history",
+                f"{lane} has been booked, and past bookings are kept: disable it instead.",
+            )
+        Runtime.objects.filter(lane=lane).delete()
+        lane.delete()
+        ticks.plan_soon()
+    return None
+
+
+def delete_host(host: Host, *, actor: User) -> Refusal | None:
+    """Delete a host without lanes, with its cards and the files no preset uses.
+
+    Refusals: not_administrator; in_use (InTheWay, through its lanes, or its lanes and presets).
+    """
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    with transaction.atomic():
+        Host.objects.select_for_update().get(pk=host.pk)
+        refusal = _in_the_way(str(host), Q(lane__host=host), Q(lane__host=host))
+        if refusal:
+            return refusal
+        lanes = [str(lane) for lane in Lane.objects.filter(host=host)]
+        presets = Preset.objects.filter(revisions__model_file__host=host).distinct()
+        if lanes or presets:
+            held = [*_part("lanes", lanes), *_part("presets", [str(p) for p in presets])]
+            return InTheWay("in_use", f"{host} still has {' and '.join(held)}: delete them first.")
+        ModelFile.objects.filter(host=host).delete()
+        host.delete()
+    return None
+
+
+def delete_preset(preset: Preset, *, actor: User) -> Refusal | None:
+    """Delete a preset that neither runs, is wanted, nor was ever booked.
+
+    Refusals: not_administrator; in_use (InTheWay); has_history: its past bookings are kept.
+    """
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    with transaction.atomic():
+        Preset.objects.select_for_update().get(pk=preset.pk)
+        refusal = _in_the_way(str(preset), Q(revision__preset=preset), Q(preset=preset))
+        refusal = refusal or _wanted(preset)
+        if refusal:
+            return refusal
+        if Booking.objects.filter(Q(preset=preset) | Q(pinned_revision__preset=preset)).exists():
+            return Refusal("has_history", f"{preset} has been booked, and past bookings are kept.")
+        Runtime.objects.filter(revision__preset=preset).delete()
+        ManualChoice.objects.filter(preset=preset).delete()
+        Preset.objects.filter(pk=preset.pk).update(current=None)
+        preset.delete()
+    return None
+
+
+def _in_the_way(name: str, runtimes: Q, bookings: Q) -> InTheWay | None:
+    """The refusal that lists running servers and bookings that are not over, if there are any."""
+    alive = list(Runtime.objects.filter(runtimes, ended_at=None).select_related("lane"))
+    future = list(
+        Booking.objects.filter(
+            bookings, state__in=OCCUPYING, end__gt=clock.database_now()
+        ).select_related("lane")
+    )
+    if not alive and not future:
+        return None
+    held = [
+        *_part("a model server", [f"on {runtime.lane} ({runtime.phase})" for runtime in alive]),
+        *_part("bookings", [str(booking) for booking in future]),
+    ]
+    return InTheWay(
+        "in_use",
+        f"{name} still has {' and '.join(held)}: these must end first.",
+        runtime_ids=tuple(runtime.pk for runtime in alive),
+        booking_ids=tuple(booking.pk for booking in future),
+    )
+
+
+def _wanted(preset: Preset) -> InTheWay | None:
+    """The refusal that lists lanes which want the preset, if there are any."""
+    chosen = ManualChoice.objects.filter(preset=preset, ended_at=None)
+    ordered = Order.objects.filter(target__preset=preset)
+    defaults = [str(lane) for lane in preset.default_of.all()]
+    held = [
+        *_part("the default of", defaults),
+        *_part("chosen on", [str(choice.lane) for choice in chosen.select_related("lane")]),
+        *_part("ordered on", [str(order.lane) for order in ordered.select_related("lane")]),
+    ]
+    return InTheWay("in_use", f"{preset} is {' and '.join(held)}.") if held else None
+
+
+def _part(what: str, names: list[str]) -> list[str]:
+    """One part of a sentence, or none: the first few names, and how many more there are."""
+    if not names:
+        return []
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return [f"{what} {', '.join(names[:SHOWN])}{more}"]
