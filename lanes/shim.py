@@ -1,0 +1,184 @@
+"""Owns one model server: holds its lane's lock, records it, starts it, buries it.
+
+Started as a script (`python -I shim.py`) that reads one JSON object from its standard input, so that
+no secret is in argv or on disk. Standard library only: it must start fast and outlive the worker.
+Exit codes: 0 the server ran and ended, 64 no complete order came, 69 too late, 71 it could not be
+started, 75 the lane is locked.
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from lanes.logs import RotatingLog  # noqa: E402 - a script with -I has no path of its own
+
+NO_ORDER, TOO_LATE, NOT_STARTED, LOCKED = 64, 69, 71, 75
+LOCK_SECONDS = 0.5  # a look tests the lock for an instant: that must not turn a shim away
+LOG_SECONDS = 1.0  # how long what is left in the pipe is read after the end
+PR_SET_PDEATHSIG = 1
+IS_LINUX = sys.platform == "linux"
+if not IS_LINUX:
+    import psutil
+
+
+def main() -> int:
+    """Lock, record, start, wait, kill what is left, reap, record: in this order."""
+    try:
+        order: dict[str, Any] = json.loads(sys.stdin.buffer.read())
+    except ValueError:
+        return NO_ORDER  # the worker died while it was writing
+    os.umask(0o077)
+    lock = _lock(order["lock_path"])
+    if lock is None:
+        return LOCKED
+    if time.monotonic() > order["start_by"]:
+        return TOO_LATE  # whoever asked has given this server up
+    record = {**order["record"], "shim_pid": os.getpid(), "shim_ticks": _ticks(os.getpid())}
+    _write(order["record_path"], record)
+    server = _Server()
+    _outlive_terminals(server)
+    try:
+        server.process = _start(order, lock)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        _write(order["record_path"], {**record, "exit_status": 127, "error": str(error)})
+        return NOT_STARTED
+    pid = server.process.pid
+    record |= {"pid": pid, "ticks": _ticks(pid)}
+    _write(order["record_path"], record)
+    reader = _copy_output(server.process, order)
+    status = _bury(server.process)
+    reader.join(LOG_SECONDS)
+    _write(order["record_path"], {**record, "exit_status": status})
+    return 0
+
+
+class _Server:
+    """What the signal handler needs to know."""
+
+    process: "subprocess.Popen[bytes] | None" = None
+
+
+def _lock(path: str) -> int | None:
+    """The lane's lock, which every descendant inherits, or None when somebody has it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(handle)
+                return None
+            time.sleep(0.01)
+
+
+def _outlive_terminals(server: _Server) -> None:
+    """Let hang-ups and Ctrl-C pass; hand TERM on. Handlers, as ignored signals are inherited."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, lambda _number, _frame: None)
+
+    def hand_on(number: int, _frame: object) -> None:
+        if server.process is not None:
+            _signal_group(server.process.pid, number)
+
+    signal.signal(signal.SIGTERM, hand_on)
+
+
+def _start(order: dict[str, Any], lock: int) -> "subprocess.Popen[bytes]":
+    """The server in its own session, with the lock; it dies with this thread (the main one)."""
+    run_as: dict[str, Any] = order["run_as"] or {}
+    return subprocess.Popen(
+        order["argv"],
+        env=order["environment"],
+        cwd=order["folder"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+        start_new_session=True,
+        pass_fds=[lock],
+        preexec_fn=_die_with(os.getpid()) if IS_LINUX else None,  # noqa: PLW1509 - no thread yet
+        **run_as,
+    )
+
+
+def _die_with(shim: int) -> Callable[[], None]:
+    """Run in the child after its user was changed: the kernel forgets the wish at setuid."""
+    prctl = ctypes.CDLL(None).prctl
+
+    def ask() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != shim:  # it died before the wish was made
+            os._exit(NOT_STARTED)
+
+    return ask
+
+
+def _bury(process: "subprocess.Popen[bytes]") -> int:
+    """Wait for the end and kill what is left of the group before its number can be used again."""
+    if hasattr(os, "waitid"):
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        _signal_group(process.pid, signal.SIGKILL)
+    status = process.wait()
+    if not hasattr(os, "waitid"):
+        _signal_group(process.pid, signal.SIGKILL)
+    return status
+
+
+def _signal_group(pid: int, number: int) -> None:
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # already gone; macOS refuses a group of zombies
+
+
+def _copy_output(process: "subprocess.Popen[bytes]", order: dict[str, Any]) -> threading.Thread:
+    """Copy the server's output to its log, beside the main thread, which waits."""
+    pipe = process.stdout
+    assert pipe is not None
+
+    def copy() -> None:
+        with RotatingLog(order["log_path"], order["log_bytes"]) as log:
+            while chunk := os.read(pipe.fileno(), 65536):
+                log.write(chunk)
+
+    reader = threading.Thread(target=copy, daemon=True)
+    reader.start()
+    return reader
+
+
+def _write(path: str, record: dict[str, Any]) -> None:
+    """Replace the record in one step, so that a reader sees the old one or the new one."""
+    draft = f"{path}.{os.getpid()}"
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(handle, json.dumps(record).encode())
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    os.replace(draft, path)
+
+
+def _ticks(pid: int) -> int:
+    """Start of a process in kernel ticks since boot, as `lanes.processes.stat` gives it."""
+    if IS_LINUX:
+        text = Path(f"/proc/{pid}/stat").read_text()
+        return int(text[text.rindex(")") + 2 :].split()[19])
+    return round((psutil.Process(pid).create_time() - psutil.boot_time()) * 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
