@@ -42,7 +42,7 @@ def _lines(situation: Situation, now: datetime) -> Iterator[str]:
         yield f"  booking      {_claim(claim, now, zone)}"
     for failure in situation.failures:
         last = words_of(failure.failed_at, now, zone)
-        yield f"  failing      revision {failure.revision_id}, {failure.count} in a row, last {last}"
+        yield f"  failing      revision {failure.revision_id}, {failure.count} in a row: {last}"
 
 
 def _standing_lines(situation: Situation, now: datetime) -> Iterator[str]:
