@@ -10,13 +10,12 @@ from slotserve.stack.parts import Options, Product
 from slotserve.stack.run import run_until_stopped
 
 
-def main() -> int:
+def main(product: type[Product] = Product) -> int:
     """Run all parts until a signal; answers the exit status."""
     options = read_options(sys.argv[1:])
     try:
         folder = DataFolder.open(options.data)
-        product = Product(options, folder, folder.runtime())
-        return run_until_stopped(product)
+        return run_until_stopped(product(options, folder, folder.runtime()))
     except StartError as error:
         print(error, file=sys.stderr)
         return 1

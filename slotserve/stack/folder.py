@@ -18,7 +18,7 @@ FOLDER_MODE, PRIVATE_MODE, SECRET_MODE = 0o711, 0o700, 0o600
 
 
 class DataFolder:
-    """Where everything is kept. `open` answers it locked; the lock ends with this process."""
+    """Where everything is kept. `open` answers it locked, until `close` or this process's end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,8 +37,18 @@ class DataFolder:
             folder._check_space()
             folder._make_files()
         except OSError as error:
+            folder.close()
             raise StartError(_sentence(path, error)) from error
+        except StartError:
+            folder.close()
+            raise
         return folder
+
+    def close(self) -> None:
+        """Let another bin/up have it."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def text(self, name: str) -> str:
         """What one of its small files says."""

@@ -4,10 +4,11 @@ import contextlib
 import json
 from pathlib import Path
 
-from slotserve.stack import processes
-from slotserve.stack.processes import Identity
+from lanes import processes
+from slotserve.stack import leftovers
+from slotserve.stack.leftovers import Known
 
-LEFTOVER_SECONDS = 5.0
+TERM_SECONDS = 5.0
 
 
 class Record:
@@ -16,7 +17,7 @@ class Record:
     def __init__(self, path: Path, installation: str) -> None:
         self._path = path
         self._installation = installation
-        self._running: dict[str, Identity] = {}
+        self._parts: dict[str, Known] = {}
 
     @property
     def is_unclean(self) -> bool:
@@ -25,18 +26,18 @@ class Record:
 
     def add(self, name: str, pid: int) -> None:
         """A part was started."""
-        if identity := processes.identify(pid):
-            self._running[name] = identity
+        if found := processes.stat(pid):
+            self._parts[name] = (found.pid, found.ticks)
         self._write()
 
     def remove(self, name: str) -> None:
         """A part has ended."""
-        self._running.pop(name, None)
+        self._parts.pop(name, None)
         self._write()
 
     def clear(self) -> None:
         """Nothing is left: the end was clean."""
-        self._running.clear()
+        self._parts.clear()
         self._path.unlink(missing_ok=True)
 
     def end_leftovers(self) -> int:
@@ -45,21 +46,23 @@ class Record:
         A part started right before the kill may be missing in the file, and Valkey writes over
         its environment: so both are looked at.
         """
-        found = {*self._read(), *processes.carrying("SLOTSERVE_STACK", self._installation)}
-        left = [process for process in found if processes.is_alive(process)]
-        processes.end(left, seconds=LEFTOVER_SECONDS)
+        known = {*self._read(), *leftovers.carrying("SLOTSERVE_STACK", self._installation)}
+        left = leftovers.alive(known)
+        leftovers.end(left, seconds=TERM_SECONDS)
         return len(left)
 
-    def _read(self) -> list[Identity]:
+    def _read(self) -> set[Known]:
+        """What the last bin/up wrote down in this boot; nothing when that cannot be read."""
         try:
-            rows = json.loads(self._path.read_text())
-            return [Identity(int(pid), int(start)) for pid, start in rows.values()]
-        except (OSError, ValueError, TypeError, AttributeError):  # none, or cut short
-            return []
+            raw = json.loads(self._path.read_text())
+            if raw["boot"] != processes.boot_id():
+                return set()
+            return {(int(pid), int(ticks)) for pid, ticks in raw["parts"].values()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return set()
 
     def _write(self) -> None:
-        rows = {name: [identity.pid, identity.start] for name, identity in self._running.items()}
         new = self._path.with_suffix(".new")
         with contextlib.suppress(OSError):  # a full disk: the environment still tells our parts
-            new.write_text(json.dumps(rows))
+            new.write_text(json.dumps({"boot": processes.boot_id(), "parts": self._parts}))
             new.replace(self._path)

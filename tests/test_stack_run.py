@@ -1,0 +1,141 @@
+"""One bin/up from start to end, with tiny parts: order, crashes, kills, a second one."""
+
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lanes import processes
+from tests.running import Up, eventually
+
+pytestmark = pytest.mark.process
+BANNER = "SlotServe runs."
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    """A tiny product on a data folder of its own, not started."""
+    tiny = Up(tmp_path / "data")
+    yield tiny
+    tiny.end()
+
+
+def test_everything_runs_and_ctrl_c_leaves_nothing(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    assert f"http://127.0.0.1:{up.ports[0]}/   log in as admin, password pw-made-now" in up.screen
+    assert "Authorization: Bearer ss_demo" in up.screen
+    assert up.stop() == 0
+    assert up.processes() == []
+    assert (up.data / "stopped").exists()
+    assert not (up.data / "stack.json").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_term_and_a_closed_terminal_stop_it_too(up: Up, number: signal.Signals) -> None:
+    up.start().wait_for(BANNER)
+    assert up.stop(number) == 0
+    assert up.processes() == []
+
+
+def test_ctrl_c_while_setting_up_leaves_nothing(up: Up) -> None:
+    up.start().wait_for("setting up")
+    assert up.stop() == 0
+    assert up.processes() == []
+
+
+def test_a_crashed_part_is_started_again_and_a_line_says_so(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    first = up.part("edge")
+    first.kill()
+    up.wait_for("edge ended (killed by SIGKILL); starting it again in 0.5 s")
+    eventually(lambda: recorded(up).get("edge", [first.pid])[0] != first.pid, "a new edge")
+    assert up.stop() == 0
+
+
+def test_secrets_are_on_the_screen_and_never_in_the_log(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    up.stop()
+    log = (up.data / "logs" / "up.log").read_text()
+    assert "everything has stopped" in log
+    assert "pw-made-now" not in log
+    assert "ss_demo" not in log
+
+
+def test_a_second_one_on_the_same_folder_says_so(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    other = Up(up.data.with_name("other"))
+    other.data = up.data
+    assert other.start().status() == 1
+    assert other.screen.startswith(f"SlotServe already runs on {up.data} (process ")
+    assert other.screen.count("\n") == 1
+    assert up.stop() == 0
+
+
+def test_a_killed_one_leaves_nothing_that_the_next_does_not_end(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    deaf = [up.part(name) for name in ("worker", "valkey")]
+    for process in deaf:
+        process.suspend()  # neither ends by the kernel's TERM
+    up.send(signal.SIGKILL)
+    up.status()
+    up.start().wait_for(BANNER, 60)
+    assert "the last bin/up was killed" in up.screen
+    assert not any(processes.stat(process.pid) for process in deaf)
+    assert up.stop() == 0
+    assert up.processes() == []
+
+
+@pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells children of their parent's death")
+def test_parts_end_with_a_killed_bin_up(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    up.send(signal.SIGKILL)
+    up.status()
+    eventually(lambda: up.processes() == [], "everything gone")
+
+
+def test_what_is_told_once_is_told_even_when_the_start_is_given_up(tmp_path: Path) -> None:
+    up = Up(tmp_path / "data", TINY_WEB="never answers")
+    try:
+        up.start().wait_for("listening")  # the edge: setting up is over
+        assert up.stop() == 0
+        assert "password pw-made-now" in up.screen
+        assert BANNER not in up.screen
+    finally:
+        up.end()
+
+
+def test_a_port_in_use_is_said_with_its_holder(up: Up) -> None:
+    with socket.create_server(("127.0.0.1", up.ports[1])):
+        assert up.start().status() == 1
+    assert f"Port {up.ports[1]} is in use by " in up.screen
+    assert "choose another with --gateway-port" in up.screen
+    assert "Traceback" not in up.screen
+    assert up.processes() == []
+
+
+def test_a_second_ctrl_c_waits_for_nobody(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    up.part("web").suspend()
+    up.send(signal.SIGINT)
+    up.wait_for("stopping …")
+    assert up.stop(seconds=4) == 0  # without it: five seconds of grace
+    assert up.processes() == []
+
+
+def test_the_socket_is_recorded_for_manage_py(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    url = (up.data / "redis-url").read_text().strip()
+    path = Path(url.removeprefix("unix://").removesuffix("?db=0"))
+    assert path.is_socket()
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    up.stop()
+    assert not path.parent.exists()
+
+
+def recorded(up: Up) -> dict[str, list[int]]:
+    """The record of what runs."""
+    return dict(json.loads((up.data / "stack.json").read_text())["parts"])
