@@ -11,9 +11,11 @@ from typing import Any
 
 STREAM_LENGTH = 100_000  # what may wait while the worker is down; older records go
 FIELD = "record"  # of a stream entry
-_LONGEST = {"request_id": 36, "lane": 63, "preset": 63, "route": 100, "code": 40}
+_LONGEST_ID = 36
+_LONGEST = {"lane": 63, "preset": 63, "route": 100, "code": 40}
 _MOST = 2**31 - 1
 _MOST_BYTES = 2**62
+_MOST_SECONDS = 2**33  # the year 2242
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ def _checked(usage: Usage) -> Usage:
     values: dict[str, Any] = asdict(usage)
     for name, longest in _LONGEST.items():
         values[name] = _text(values[name])[:longest]
+    values["request_id"] = _text(values["request_id"])
     for name in ("at", "duration_ms", "first_byte_ms"):
         values[name] = _number(values[name], is_optional=name == "first_byte_ms")
     for name in ("owner_id", "token_id", "booking_id"):
@@ -66,8 +69,10 @@ def _checked(usage: Usage) -> Usage:
     for name in ("prompt_tokens", "completion_tokens"):
         values[name] = _whole(values[name], _MOST, is_optional=True)
     values["status"] = _whole(values["status"], 999)
-    if not values["request_id"] or not isinstance(values["is_aborted"], bool):
-        raise ValueError("no request id, or is_aborted is not a flag")
+    if not 0 < len(values["request_id"]) <= _LONGEST_ID:
+        raise ValueError(f"a request id has 1 to {_LONGEST_ID} characters")
+    if not isinstance(values["is_aborted"], bool):
+        raise ValueError("is_aborted is not a flag")
     return Usage(**values)
 
 
@@ -82,7 +87,7 @@ def _number(value: object, *, is_optional: bool = False) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{value!r} is not a number")
-    if not math.isfinite(value) or not 0 <= value <= _MOST_BYTES:
+    if not math.isfinite(value) or not 0 <= value <= _MOST_SECONDS:
         raise ValueError(f"{value!r} is out of range")
     return float(value)
 

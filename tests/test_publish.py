@@ -1,0 +1,214 @@
+"""The route table's order: numbers, renewals, two publishers, emptied Valkey, restored backup."""
+
+from datetime import timedelta
+from typing import cast
+
+import pytest
+import redis
+from redis.client import PubSub
+
+from gateway import publish, store
+from gateway.edge.table import (
+    Head,
+    decode_head,
+    decode_lane,
+    decode_presets,
+    decode_tokens,
+    digest_of,
+)
+from gateway.models import TableState
+from lanes import clock, ticks
+from tests import builders
+from tests.conftest import ValkeyServer
+from wire.edges import TABLE_CHANNEL, TABLE_HEAD, TABLE_PARTS
+from wire.sealing import Sealer, read_table_keys
+
+pytestmark = [pytest.mark.django_db, pytest.mark.valkey]
+
+
+@pytest.fixture(autouse=True)
+def _close(valkey: str) -> object:
+    yield
+    ticks.valkey().close()
+
+
+def head() -> Head:
+    held = hash_at(TABLE_HEAD)
+    sealer = Sealer(read_table_keys())
+    return decode_head(held[b"payload"], held[b"signature"].decode(), sealer)
+
+
+def parts() -> dict[str, bytes]:
+    return {name.decode(): payload for name, payload in hash_at(TABLE_PARTS).items()}
+
+
+def hash_at(key: str) -> dict[bytes, bytes]:
+    return cast(dict[bytes, bytes], ticks.valkey().hgetall(key))
+
+
+def store_late(table: publish.Numbered) -> bool:
+    late = Head(table.version, table.confirmed_at, 0.0, table.digests)
+    return store.store(late, table.parts, Sealer(read_table_keys()))
+
+
+def test_a_table_can_be_read_as_it_was_published() -> None:
+    lane = builders.lane("fast")
+    builders.preset("qwen", aliases=["q"])
+    assert publish.publish()
+    held = parts()
+    assert head().parts == {name: digest_of(payload) for name, payload in held.items()}
+    assert decode_lane(held["lane:fast"]).slug == lane.slug
+    assert decode_presets(held["presets"]) == {"qwen": "qwen", "q": "qwen"}
+    assert decode_tokens(held["tokens"]) == {}
+
+
+def test_the_head_tells_the_databases_clock_from_valkeys() -> None:
+    assert publish.publish()
+    assert abs(head().clock_offset) < 0.5  # the same machine
+
+
+def test_the_version_is_the_databases_clock_in_milliseconds() -> None:
+    before = clock.database_now().timestamp() * 1000
+    publish.publish()
+    assert before - 1 <= head().version <= clock.database_now().timestamp() * 1000
+
+
+def test_unchanged_facts_renew_the_confirmation_only() -> None:
+    publish.publish()
+    first, sent = head(), ticks.valkey().info("commandstats")["cmdstat_hset"]["calls"]
+    assert publish.publish()
+    second = head()
+    assert (second.version, second.parts) == (first.version, first.parts)
+    assert second.confirmed_at > first.confirmed_at
+    assert ticks.valkey().info("commandstats")["cmdstat_hset"]["calls"] == sent + 1  # the head
+
+
+def test_changed_facts_get_a_higher_version_and_send_what_changed() -> None:
+    builders.lane("old")
+    publish.publish()
+    first = head()
+    builders.lane("new")
+    publish.publish()
+    second = head()
+    assert second.version > first.version
+    assert second.parts["lane:old"] == first.parts["lane:old"]
+    assert set(parts()) == {"tokens", "presets", "lane:old", "lane:new"}
+
+
+def test_a_deleted_lane_leaves_the_table() -> None:
+    lane = builders.lane("gone")
+    publish.publish()
+    lane.delete()
+    publish.publish()
+    assert "lane:gone" not in head().parts
+    assert "lane:gone" not in parts()
+
+
+def test_each_stored_table_is_announced() -> None:
+    listener: PubSub = ticks.valkey().pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+    try:
+        listener.subscribe(TABLE_CHANNEL)
+        listener.get_message(timeout=1)
+        publish.publish()
+        message = listener.get_message(timeout=5)
+        assert message is not None
+        assert message["data"] == str(head().version).encode()
+    finally:
+        listener.close()
+
+
+def test_the_table_of_a_late_publisher_never_wins() -> None:
+    late = publish.number()
+    lane = builders.lane("newer")
+    publish.publish()
+    assert not store_late(late)
+    assert f"lane:{lane.slug}" in parts()
+
+
+def test_an_older_confirmation_of_the_same_table_never_wins() -> None:
+    late = publish.number()
+    publish.publish()
+    confirmed_at = head().confirmed_at
+    assert not store_late(late)
+    assert head().confirmed_at == confirmed_at
+
+
+def test_an_emptied_valkey_gets_everything_though_nothing_changed() -> None:
+    builders.lane("fast")
+    publish.publish()
+    before = head(), parts()
+    ticks.valkey().flushdb()
+    assert publish.publish()
+    assert (head().version, parts()) == (before[0].version, before[1])
+
+
+def test_a_lost_part_is_sent_again() -> None:
+    publish.publish()
+    ticks.valkey().hdel(TABLE_PARTS, "tokens")
+    assert publish.publish()
+    assert "tokens" in parts()
+
+
+def test_a_head_that_is_not_one_is_replaced() -> None:
+    ticks.valkey().hset(TABLE_HEAD, mapping={"version": "x", "payload": "{"})
+    assert publish.publish()
+    assert head().version > 0
+
+
+def test_a_restored_backup_is_outranked_once_and_then_takes_over() -> None:
+    publish.publish()
+    backup = TableState.objects.values("version", "digest").get()
+    lane = builders.lane("after-the-backup")
+    publish.publish()
+    newer = head()
+    lane.delete()  # the database as it was, with the same facts and the old number
+    TableState.objects.update(**backup)
+    assert publish.publish()
+    assert head().version > newer.version
+    assert "lane:after-the-backup" not in parts()
+
+
+def test_a_new_database_beside_a_held_table_takes_over_by_the_clock() -> None:
+    publish.publish()
+    first = head().version
+    TableState.objects.all().delete()
+    assert publish.publish()
+    assert head().version > first
+
+
+def test_a_clock_that_was_set_back_still_publishes(monkeypatch: pytest.MonkeyPatch) -> None:
+    publish.publish()
+    first, now = head(), clock.database_now()
+    monkeypatch.setattr(clock, "database_now", lambda: now - timedelta(hours=1))
+    assert publish.publish()
+    assert head().version == first.version + 1
+    assert head().confirmed_at == (now - timedelta(hours=1)).timestamp()
+
+
+def test_without_valkey_it_says_so_and_answers_false(
+    valkey_server: ValkeyServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    valkey_server.stop()
+    assert not publish.publish()
+    assert "Valkey does not answer" in caplog.text
+
+
+def test_a_valkey_that_comes_back_gets_the_table(valkey_server: ValkeyServer) -> None:
+    publish.publish()
+    version = head().version
+    valkey_server.stop()
+    publish.publish()
+    valkey_server.start()
+    assert publish.publish()
+    assert head().version == version
+
+
+def test_a_valkey_that_dies_in_between_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> bool:
+        raise redis.ConnectionError("gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "store", fail)
+        assert not publish.publish()
+    assert publish.publish()
+    assert set(parts()) == {"tokens", "presets"}
