@@ -58,7 +58,11 @@ class LaneRoute:
     is_fallback: bool = False  # the default serves in place of the booked preset
     failure: str | None = None  # why the target failed
     retry_at: float | None = None
-    grants: tuple[Grant, ...] = ()
+    grants: tuple[Grant, ...] = ()  # kept in order of start, whatever order they are given in
+
+    def __post_init__(self) -> None:
+        """Sort the grants, so that a look-up may stop at the first one that is yet to start."""
+        object.__setattr__(self, "grants", tuple(sorted(self.grants, key=lambda one: one.start)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,59 @@
+"""When a running request must end although neither side wants it to. Pure.
+
+A drain ends it at its deadline, a reload at once, another's booking after the drain time.
+"""
+
+from dataclasses import dataclass
+
+from gateway.edge.refusals import EdgeRefusal, refuse
+from gateway.edge.table import LaneRoute, Upstream
+from gateway.edge.verdicts import model_switching
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A request that was admitted: for whom, and to which server."""
+
+    owner_id: int
+    upstream: Upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Give the request up at this time, with these words."""
+
+    at: float
+    refusal: EdgeRefusal
+
+
+def ending(
+    lane: LaneRoute | None, running: Running, now: float, drain_seconds: float
+) -> Ending | None:
+    """The earliest reason to end this request, or None. Times that have passed mean at once."""
+    if lane is None or not _is_same(lane.upstream, running.upstream):
+        words = "the model server that ran this request has been stopped."
+        return Ending(now, refuse("model_switching", words, None))
+    if lane.cut and (lane.draining or running.upstream.generation < lane.generation):
+        return Ending(now, model_switching(lane, now))
+    reasons = [_drain(lane, now), _another(lane, running, now, drain_seconds)]
+    return min((one for one in reasons if one), key=lambda one: one.at, default=None)
+
+
+def _is_same(held: Upstream | None, used: Upstream) -> bool:
+    return held is not None and (held.base_url, held.generation) == (used.base_url, used.generation)
+
+
+def _drain(lane: LaneRoute, now: float) -> Ending | None:
+    if not lane.draining or lane.drain_until is None:
+        return None
+    return Ending(lane.drain_until, model_switching(lane, max(now, lane.drain_until)))
+
+
+def _another(lane: LaneRoute, running: Running, now: float, drain_seconds: float) -> Ending | None:
+    """The first booking of somebody else that lasts longer than the drain time."""
+    for grant in lane.grants:
+        at = grant.start + drain_seconds
+        if grant.owner_id != running.owner_id and grant.end > max(now, at):
+            words = f"lane '{lane.slug}' has been booked by another member."
+            return Ending(at, refuse("model_switching", words, grant.end - max(now, at)))
+    return None

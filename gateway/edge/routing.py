@@ -1,0 +1,203 @@
+"""Where one request goes: the table of who may call, and the order of refusals (binding).
+
+Order: token, lane, ownership, whole GPU, unknown model, loading for the owner of a booking in
+progress, draining, loading, failed, none, not loaded, limits.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from gateway.edge import verdicts
+from gateway.edge.refusals import EdgeRefusal
+from gateway.edge.table import Grant, LaneRoute, Table, TokenEntry, Upstream
+
+MAX_AGE = 300.0
+SCOPES = frozenset({"inference", "admin"})
+_IDLE: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: the SHA-256 of the credential, or None when none was shown."""
+
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked for. No model (or "auto"): what is loaded. No lane: any that fits."""
+
+    model: str | None = None
+    lane: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The model's name, or None for whatever is loaded."""
+        return None if self.model in (None, "", "auto") else self.model
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the request may go now, and by what right."""
+
+    lane: LaneRoute
+    upstream: Upstream
+    token: TokenEntry
+    grant: Grant | None = None  # the caller's booking in progress
+    fallback: str | None = None  # the preset that serves in place of the booked one
+
+
+def choose(  # the shape is fixed by the design; the keywords have defaults
+    table: Table | None,
+    caller: Caller,
+    request: Asked,
+    now: float,
+    *,
+    in_flight: Mapping[str, int] = _IDLE,
+    max_age: float = MAX_AGE,
+) -> Route | EdgeRefusal:
+    """The lane that serves this request now, or the most helpful refusal.
+
+    `now` is the edge's clock in the database's time; `in_flight` counts requests by lane.
+    """
+    found = candidates(table, caller, request, now, max_age=max_age)
+    if isinstance(found, EdgeRefusal):
+        return found
+    table, token, lanes = found.table, found.token, found.lanes
+    answers = [serve(table, token, lane, request, now) for lane in lanes]
+    routes = [answer for answer in answers if isinstance(answer, Route)]
+    if routes:
+        return min(routes, key=lambda route: in_flight.get(route.lane.slug, 0))
+    refused = [
+        (lane, answer)
+        for lane, answer in zip(lanes, answers, strict=True)
+        if isinstance(answer, EdgeRefusal)
+    ]
+    return verdicts.most_helpful(refused, wanted_slug(table, request))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The lanes that may be asked for this caller, and what his token says."""
+
+    table: Table
+    token: TokenEntry
+    lanes: tuple[LaneRoute, ...]
+
+
+def candidates(
+    table: Table | None, caller: Caller, request: Asked, now: float, *, max_age: float = MAX_AGE
+) -> Candidates | EdgeRefusal:
+    """Which lanes come into question: the named one, else the caller's own, else all."""
+    if table is None:
+        return verdicts.gateway_starting()
+    is_stale = now - table.confirmed_at > max_age
+    token = identify(table, caller, now, is_stale=is_stale)
+    if isinstance(token, EdgeRefusal):
+        return token
+    lanes = tuple(_permitted(table, token, request.lane))
+    own = tuple(lane for lane in lanes if _is_owner(lane, token, now))
+    if is_stale and not own:
+        return verdicts.gateway_stale(now - table.confirmed_at)
+    if not lanes:
+        return verdicts.no_lane(request.lane)
+    if request.lane is None and len(own) > 1:
+        own = _booked_for(own, table, request, now) or own
+    return Candidates(table, token, own or lanes)
+
+
+def identify(
+    table: Table, caller: Caller, now: float, *, is_stale: bool = False
+) -> TokenEntry | EdgeRefusal:
+    """The caller's token. A stale table cannot call a token wrong that it does not know."""
+    if caller.digest is None:
+        return verdicts.no_key()
+    token = table.tokens.get(caller.digest)
+    if token is None:
+        return verdicts.gateway_stale(now - table.confirmed_at) if is_stale else verdicts.bad_key()
+    if token.expires_at is not None and token.expires_at <= now:
+        return verdicts.expired_key(token.expires_at)
+    return token if SCOPES & set(token.scopes) else verdicts.key_without_scope()
+
+
+def serve(
+    table: Table, token: TokenEntry, lane: LaneRoute, request: Asked, now: float
+) -> Route | EdgeRefusal:
+    """Whether this one lane serves the request now, in the order of refusals."""
+    grant = active_grant(lane, now)
+    if grant is not None and grant.owner_id != token.owner_id:
+        return verdicts.gpu_reserved(lane, grant, now)
+    if grant is not None and grant.preset is None:
+        return verdicts.gpu_exclusive(lane, grant, now)
+    if request.name is not None and not _is_known(table, lane, request.name):
+        return verdicts.model_not_found(request.name)
+    is_fallback = grant is not None and _serves_fallback(lane, grant)
+    if grant is not None and not is_fallback and _is_loading_for(lane, grant):
+        return verdicts.model_loading(lane, grant.preset, now)
+    upstream = verdicts.condition(lane, now)
+    if isinstance(upstream, EdgeRefusal):
+        return upstream
+    booked = grant.preset if grant is not None and is_fallback else None
+    if request.name is not None and not _holds(upstream, table, request.name, booked):
+        return verdicts.model_not_loaded(table, lane, upstream, request.name, now)
+    return Route(lane, upstream, token, grant, upstream.preset if is_fallback else None)
+
+
+def active_grant(lane: LaneRoute, now: float) -> Grant | None:
+    """The booking in progress: start <= now < end. Grants come in order of start."""
+    for grant in lane.grants:
+        if grant.start > now:
+            return None
+        if now < grant.end:
+            return grant
+    return None
+
+
+def wanted_slug(table: Table, request: Asked) -> str | None:
+    """The preset that the request names, by slug or alias."""
+    return None if request.name is None else table.presets.get(request.name, request.name)
+
+
+def _permitted(table: Table, token: TokenEntry, slug: str | None) -> Iterable[LaneRoute]:
+    if slug is not None:
+        lane = table.lanes.get(slug)
+        lanes: Iterable[LaneRoute] = () if lane is None else (lane,)
+    else:
+        lanes = table.lanes.values()
+    return (lane for lane in lanes if not token.lanes or lane.slug in token.lanes)
+
+
+def _is_owner(lane: LaneRoute, token: TokenEntry, now: float) -> bool:
+    grant = active_grant(lane, now)
+    return grant is not None and grant.owner_id == token.owner_id
+
+
+def _booked_for(
+    lanes: tuple[LaneRoute, ...], table: Table, request: Asked, now: float
+) -> tuple[LaneRoute, ...]:
+    """Those of the caller's booked lanes whose booking is for the named preset."""
+    wanted = wanted_slug(table, request)
+    grants = ((lane, active_grant(lane, now)) for lane in lanes)
+    return tuple(lane for lane, grant in grants if grant and wanted and grant.preset == wanted)
+
+
+def _is_known(table: Table, lane: LaneRoute, name: str) -> bool:
+    return name in table.presets or (lane.upstream is not None and name in lane.upstream.names)
+
+
+def _holds(upstream: Upstream, table: Table, name: str, booked: str | None) -> bool:
+    """Whether the server may be called by this name: its own, or the booked one it stands for."""
+    wanted = table.presets.get(name, name)
+    return name in upstream.names or wanted in (upstream.preset, booked)
+
+
+def _serves_fallback(lane: LaneRoute, grant: Grant) -> bool:
+    is_other = lane.upstream is not None and lane.upstream.preset != grant.preset
+    return lane.is_fallback and is_other and lane.phase == "ready" and not lane.draining
+
+
+def _is_loading_for(lane: LaneRoute, grant: Grant) -> bool:
+    """Whether the booked model is yet to come; a failed one has a refusal of its own."""
+    is_there = lane.upstream is not None and lane.upstream.preset == grant.preset
+    return not is_there and not verdicts.has_failed(lane)
