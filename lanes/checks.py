@@ -1,0 +1,31 @@
+"""System checks of the settings of hosts and model servers."""
+
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error
+
+LLAMA_SERVER = "lanes.E001"
+PORT_RANGE = "lanes.E002"
+
+
+def check_llama_server(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
+    """SLOTSERVE_LLAMA_SERVER, when set, names a program."""
+    named = settings.SLOTSERVE_LLAMA_SERVER
+    if not named or shutil.which(named):
+        return []
+    words = f"SLOTSERVE_LLAMA_SERVER={named} is not a program that can be run."
+    hint = "Give the path of llama-server, or unset it to use the one on PATH or the built-in one."
+    return [Error(words, hint=hint, id=LLAMA_SERVER)]
+
+
+def check_port_range(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
+    """The range of ports for model servers has ports in it."""
+    first, last = settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST
+    if first <= last <= 65535:
+        return []
+    words = f"SLOTSERVE_PORT_FIRST={first} and SLOTSERVE_PORT_LAST={last} are no range of ports."
+    hint = "Give a first port that is not above the last, and a last one of 65535 or less."
+    return [Error(words, hint=hint, id=PORT_RANGE)]

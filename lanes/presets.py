@@ -1,0 +1,182 @@
+"""Making presets and giving them new revisions."""
+
+import re
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict, Unpack
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from lanes import ticks
+from lanes.engines.flags import (
+    allowed_environment,
+    check_arguments,
+    check_environment,
+    without_owned,
+)
+from lanes.models import Engine, Host, Lane, ModelFile, Preset, PresetRevision
+from lanes.refusals import Refusal
+from lanes.services import tell_lanes
+from lanes.validation import not_administrator, refusal_of
+
+LOADED_NOW = "auto"  # callers name it to mean whatever is loaded
+MOST_ALIASES = 20
+_ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
+
+
+class PresetWish(TypedDict, total=False):
+    """What may be said of a preset besides its name and file; left out: nothing."""
+
+    name: str
+    engine: str
+    arguments: object  # a list of texts
+    environment: object  # names and texts
+    aliases: object  # a list of texts
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPreset:
+    """The preset's newest revision, and what this save left out of it."""
+
+    revision: PresetRevision
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What makes one revision another."""
+
+    model_file: ModelFile
+    engine: str
+    arguments: list[str]
+    environment: dict[str, str]
+    aliases: list[str]
+
+
+@transaction.atomic
+def save_preset(
+    *, slug: str, model_file: ModelFile, actor: User | None, **wish: Unpack[PresetWish]
+) -> SavedPreset | Refusal:
+    """Make this preset, or a new revision when anything but its display name differs.
+
+    `actor` None is SlotServe itself.
+    """
+    if actor is not None and not actor.is_staff:
+        return not_administrator()
+    read = _read(model_file, wish)
+    if isinstance(read, Refusal):
+        return read
+    content, notes = read
+    _one_save_at_a_time()
+    preset = Preset.objects.filter(slug=slug).first() or Preset(slug=slug)
+    preset.name = wish.get("name") or preset.name or slug
+    refusal = refusal_of(preset) or _moved(preset, model_file) or _taken(slug, content.aliases)
+    if refusal:
+        return refusal
+    preset.save()
+    return SavedPreset(_newest(preset, content, notes, actor), tuple(notes))
+
+
+def as_said(preset: Preset) -> dict[str, Any]:
+    """The newest revision in the words of `save_preset`, without slug and actor."""
+    if preset.current is None:
+        return {"name": preset.name}
+    return {"name": preset.name, **_fields(_content_of(preset.current))}
+
+
+def names_of(preset: Preset) -> list[str]:
+    """All names that callers may use for it."""
+    return [preset.slug, *(preset.current.aliases if preset.current else [])]
+
+
+def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]] | Refusal:
+    engine = wish.get("engine") or Engine.LLAMA_CPP
+    if engine not in Engine.values:
+        return Refusal("invalid", f"{engine} is no engine: {', '.join(Engine.values)} are known.")
+    arguments = check_arguments(wish.get("arguments", []))
+    if isinstance(arguments, Refusal):
+        return arguments
+    environment = check_environment(wish.get("environment", {}))
+    if isinstance(environment, Refusal):
+        return environment
+    aliases = _check_aliases(wish.get("aliases", []))
+    if isinstance(aliases, Refusal):
+        return aliases
+    kept, notes = without_owned(arguments)
+    variables, more_notes = allowed_environment(environment)
+    return _Content(model_file, engine, kept, variables, aliases), notes + more_notes
+
+
+def _check_aliases(value: object) -> list[str] | Refusal:
+    """The aliases once each, in their order."""
+    if not isinstance(value, list | tuple) or len(value) > MOST_ALIASES:
+        return Refusal("bad_aliases", f"Aliases are a list of at most {MOST_ALIASES} names.")
+    for alias in value:
+        if not isinstance(alias, str) or not _ALIAS.fullmatch(alias):
+            return Refusal(
+                "bad_aliases",
+                f"{alias!r} cannot be a model's name: letters, digits and . _ : / @ + - can.",
+            )
+    return list(dict.fromkeys(value))
+
+
+def _one_save_at_a_time() -> None:
+    """No constraint can keep names and aliases apart, so saves wait for each other."""
+    list(Host.objects.order_by("pk").select_for_update())
+
+
+def _moved(preset: Preset, model_file: ModelFile) -> Refusal | None:
+    """A preset stays on its host: lanes, choices and bookings of that host name it."""
+    if preset.current is None or preset.current.model_file.host_id == model_file.host_id:
+        return None
+    home = preset.current.model_file.host.name
+    return Refusal("wrong_host", f"{preset.slug} stays on {home}: make a new preset for this file.")
+
+
+def _taken(slug: str, aliases: list[str]) -> Refusal | None:
+    """Every name leads to one preset; `auto` to none."""
+    wanted = {name.lower() for name in (slug, *aliases)}
+    if LOADED_NOW in wanted:
+        return Refusal("name_taken", f"{LOADED_NOW} means whatever is loaded: take another name.")
+    for other in Preset.objects.exclude(slug=slug).select_related("current"):
+        for name in names_of(other):
+            if name.lower() in wanted:
+                return Refusal("name_taken", f"{name} is a name of the preset {other.slug}.")
+    return None
+
+
+def _newest(
+    preset: Preset, content: _Content, notes: list[str], actor: User | None
+) -> PresetRevision:
+    """The current revision when it says the same, else a new one, made current."""
+    current = preset.current
+    if current is not None and _content_of(current) == content:
+        return current
+    made = PresetRevision.objects.create(
+        preset=preset,
+        number=current.number + 1 if current else 1,
+        notes=notes,
+        created_by=actor,
+        **_fields(content),
+    )
+    preset.current = made
+    preset.save(update_fields=["current"])
+    lanes = Lane.objects.filter(Q(default_preset=preset) | Q(order__target__preset=preset))
+    tell_lanes(lanes.distinct(), actor, f"made revision {made.number} of {preset.slug}")
+    ticks.plan_soon()
+    return made
+
+
+def _content_of(revision: PresetRevision) -> _Content:
+    return _Content(
+        revision.model_file,
+        revision.engine,
+        revision.arguments,
+        revision.environment,
+        revision.aliases,
+    )
+
+
+def _fields(content: _Content) -> dict[str, Any]:
+    return {field.name: getattr(content, field.name) for field in fields(content)}

@@ -1,0 +1,173 @@
+"""Hosts, model files and lanes: what administrators and the first start write.
+
+`actor` is who asks; None is SlotServe itself, at its first start.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from lanes import clock, ticks
+from lanes.gpus import discover
+from lanes.models import Gpu, Host, Lane, LaneEvent, ModelFile, Preset
+from lanes.refusals import Refusal
+from lanes.validation import not_administrator, refusal_of
+
+_PART_OF_SEVERAL = re.compile(r"(.+)-\d{5}-of-\d{5}\.gguf")
+
+
+class LaneWish(TypedDict, total=False):
+    """What may be said of a lane; what is left out stays, or takes the model's default."""
+
+    slug: str
+    name: str
+    host: Host
+    gpus: Iterable[Gpu]
+    default_preset: Preset | None
+    enabled: bool
+    needs_approval: bool
+    restart_on_owner_change: bool
+
+
+@transaction.atomic
+def register_host(key: str, name: str) -> Host | Refusal:
+    """This machine as a host, with the GPUs its driver shows. Again: cards are brought up to date.
+
+    A card that is no longer seen stays, since lanes may name it; an administrator's name stays.
+    """
+    host = Host.objects.filter(key=key).first()
+    if host is None:
+        host = Host(key=key, name=name)
+        refusal = refusal_of(host)
+        if refusal:
+            return refusal
+        host.save()
+    for found in discover():
+        Gpu.objects.update_or_create(
+            uuid=found.uuid,
+            defaults={"host": host, "name": found.name, "memory_bytes": found.memory_bytes},
+        )
+    return host
+
+
+def register_model_file(
+    *, host: Host, path: str, name: str, actor: User | None = None
+) -> ModelFile | Refusal:
+    """A file that this host's servers can load, with its size.
+
+    Only the host itself can look at its files; elsewhere the size is 0 until a load was timed.
+    """
+    if actor is not None and not actor.is_staff:
+        return not_administrator()
+    if not os.path.isabs(path):
+        return Refusal("no_such_file", "Give the file's whole path, beginning with /.")
+    file = Path(os.path.normpath(path))
+    is_here = host.key == settings.SLOTSERVE_HOST_KEY
+    if is_here and not (file.is_file() and os.access(file, os.R_OK)):
+        return Refusal("no_such_file", f"{file} is not a file that can be read on {host.name}.")
+    if host.model_files.filter(path=str(file)).exists():
+        return Refusal("already_registered", "This file is already registered on that host.")
+    size = size_on_disk(file) if is_here else 0
+    made = ModelFile(host=host, path=str(file), name=name, size_bytes=size)
+    refusal = refusal_of(made)
+    if refusal:
+        return refusal
+    made.save()
+    return made
+
+
+def size_on_disk(file: Path) -> int:
+    """Bytes of the file; of all its parts when it is the first of a split GGUF."""
+    several = _PART_OF_SEVERAL.fullmatch(file.name)
+    if several is None:
+        return file.stat().st_size
+    parts = file.parent.glob("*.gguf")
+    same = (
+        part
+        for part in parts
+        if (other := _PART_OF_SEVERAL.fullmatch(part.name)) and other[1] == several[1]
+    )
+    return sum(part.stat().st_size for part in same)
+
+
+@transaction.atomic
+def save_lane(lane: Lane | None, *, actor: User | None, **wish: Unpack[LaneWish]) -> Lane | Refusal:
+    """Make a lane (None) or change one; its short name and its host stay what they are."""
+    if actor is not None and not actor.is_staff:
+        return not_administrator()
+    row = Lane.objects.select_for_update(of=("self",)).get(pk=lane.pk) if lane else Lane()
+    gpus = list(wish["gpus"]) if "gpus" in wish else None
+    refusal = _fixed_for_good(row, wish) if lane else None
+    changed = _take_over(row, wish)
+    refusal = refusal or refusal_of(row) or _misplaced(row, gpus)
+    if refusal:
+        return refusal
+    row.save()
+    if gpus is not None and set(gpus) != set(row.gpus.all()):
+        row.gpus.set(gpus)
+        changed.append("GPUs")
+    if changed or not lane:
+        _tell(row, actor, f"changed {', '.join(changed)}" if lane else "made this lane")
+    ticks.plan_soon()
+    return row
+
+
+def tell_lanes(lanes: Iterable[Lane], actor: User | None, what: str) -> None:
+    """One event for each of these lanes: who did what, in the past tense."""
+    for lane in lanes:
+        _tell(lane, actor, what)
+
+
+def _tell(lane: Lane, actor: User | None, what: str) -> None:
+    who = actor.get_username() if actor else "SlotServe"
+    LaneEvent.objects.create(
+        lane=lane,
+        at=clock.database_now(),
+        kind="edit",
+        sentence=f"{who} {what}."[:500],
+        actor=actor,
+    )
+
+
+def _fixed_for_good(row: Lane, wish: LaneWish) -> Refusal | None:
+    if wish.get("slug", row.slug) != row.slug:
+        return Refusal(
+            "invalid", f"A lane keeps its short name, {row.slug}: programs call it by that."
+        )
+    if "host" in wish and wish["host"] != row.host:
+        return Refusal("wrong_host", f"{row.name} stays on {row.host.name}: make a new lane.")
+    return None
+
+
+def _take_over(row: Lane, wish: LaneWish) -> list[str]:
+    """Set what was said; the names of what is different now."""
+    said = {name: value for name, value in wish.items() if name != "gpus"}
+    changed = []
+    for name, value in said.items():
+        if name == "host" or getattr(row, name) != value:
+            setattr(row, name, value)
+            changed.append(name.replace("_", " "))
+    row.name = row.name or row.slug
+    return [name for name in changed if name not in {"slug", "host"}]
+
+
+def _misplaced(row: Lane, gpus: list[Gpu] | None) -> Refusal | None:
+    """A lane's GPUs and default are its host's, and no card is in two lanes: each lane runs a
+    model server of its own, and neither leaves room for another's."""
+    host = Host.objects.select_for_update().get(pk=row.host_id)
+    for gpu in gpus or ():
+        if gpu.host_id != host.pk:
+            return Refusal("wrong_host", f"{gpu} is not a GPU of {host.name}.")
+        other = gpu.lanes.exclude(pk=row.pk).first()
+        if other:
+            return Refusal("gpu_taken", f"{gpu} belongs to the lane {other.slug} already.")
+    preset = row.default_preset
+    if preset and (preset.current is None or preset.current.model_file.host_id != host.pk):
+        return Refusal("wrong_host", f"The model of {preset.slug} is not on {host.name}.")
+    return None
