@@ -85,7 +85,9 @@ def _moments(situation: Situation, now: datetime) -> Iterator[datetime]:
     if situation.choice is not None:
         candidates.append(situation.choice.until)
     for failure in situation.failures:
-        candidates += [own_attempt(failure), attempt_after(situation, failure) or now]
+        candidates.append(own_attempt(failure))
+        if situation.default is not None:
+            candidates.append(attempt_after(situation, failure, situation.default) or now)
     return (moment for moment in candidates if moment > now)
 
 

@@ -27,10 +27,11 @@ def course(situation: Situation, ruling: Ruling, now: datetime) -> Course:
     failure = failure_of(situation, wanted)
     if wanted is None or failure is None:
         return Course(wanted)
-    retry_at = attempt_after(situation, failure)
-    is_waiting = retry_at is None or now < retry_at
     fallback = fallback_for(situation, wanted) if ruling.served is not None else None
-    if is_waiting and fallback is not None:
+    if fallback is None:
+        return Course(wanted, failure=failure, retry_at=own_attempt(failure))
+    retry_at = attempt_after(situation, failure, fallback)
+    if retry_at is None or now < retry_at:
         return Course(fallback, is_fallback=True, failure=failure, retry_at=retry_at)
     return Course(wanted, failure=failure, retry_at=own_attempt(failure))
 
@@ -56,29 +57,27 @@ def own_attempt(failure: Failure) -> datetime:
     return failure.failed_at + timedelta(seconds=retry_wait(failure.count))
 
 
-def attempt_after(situation: Situation, failure: Failure) -> datetime | None:
+def attempt_after(situation: Situation, failure: Failure, fallback: Target) -> datetime | None:
     """When the preset is tried again: while a fallback is ordered, the wait counts from that one
     being ready or failed, so that no retry ends it while it starts; None until then."""
     order = situation.order
     if order is None or not order.is_fallback:
         return own_attempt(failure)
-    settled_at = fallback_settled_at(situation)
+    settled_at = _settled_at(situation, fallback)
     if settled_at is None:
         return None
     since = max(failure.failed_at, settled_at)
     return since + timedelta(seconds=retry_wait(failure.count))
 
 
-def fallback_settled_at(situation: Situation) -> datetime | None:
-    """Since when the ordered target is ready, or has failed; None: it is on its way.
+def _settled_at(situation: Situation, fallback: Target) -> datetime | None:
+    """Since when the fallback is ready, or has failed; None: it is on its way.
 
     A server that is ready counts whatever its generation: an order that came back to it before
-    it was stopped keeps it. A failure counts only if it is of this order.
+    it was stopped keeps it. A failure counts only if it is of the present order.
     """
     order, report = situation.order, situation.report
-    if order is None or order.target is None or report is None:
-        return None
-    if report.revision_id != order.target.revision_id:
+    if order is None or report is None or report.revision_id != fallback.revision_id:
         return None
     has_failed = report.phase == "failed" and report.generation == order.generation
     return report.phase_since if report.phase == "ready" or has_failed else None

@@ -89,7 +89,7 @@ def _before_booking(
     )
     skipped = idle if is_too_late else None
     if order is not None and is_committed(order, claim):
-        return Ruling(order.rule, claim.target, claim, skipped=skipped)
+        return Ruling(order.rule, claim.target, claim, skipped=skipped if order.rule == 3 else None)
     if skipped is None:
         return None
     if claim.target is None:
