@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 
 from lanes.backoff import retry_wait
 from lanes.steps import (
+    KILL,
+    SECOND_TERM,
     Barrier,
     BeginDrain,
     CarryOn,
@@ -35,11 +37,9 @@ from lanes.steps import (
 
 LOADING_LOOK = 0.25  # seconds between looks while a server loads
 MOVING_LOOK = 0.1  # while it drains or stops, or something is swept
-STUCK_LOOK = 1.0  # when even KILL does not end it
 STEADY_SECONDS = 60.0  # ready for so long is success; an earlier exit is a failure
 SECOND_EXIT_SECONDS = 600.0  # a second exit of a steady server within this backs off
 AFTER_DRAIN_SECONDS = 1.0  # the edges' time to end what still runs at drain_until
-TERM, SECOND_TERM, KILL = 1, 2, 3  # how far the signals have gone
 
 
 def next_step(wanted: Wanted, seen: Seen, limits: Limits, now: datetime) -> Step:

@@ -6,12 +6,13 @@ import os
 from types import TracebackType
 from typing import Self
 
-KEPT = 2  # older files: .1 is the newer one
+KEPT = 3  # older files, .1 the newest of them
 
 
 class RotatingLog:
-    """Appends bytes to a file; past the limit it becomes `.1`, `.1` becomes `.2`.
+    """One server's output in a new file; past the limit that becomes `.1`, `.1` becomes `.2` …
 
+    What an earlier server wrote is turned over first, so that nobody reads its words as this one's.
     A full disk loses lines, never the server: writing raises nothing.
     """
 
@@ -21,6 +22,8 @@ class RotatingLog:
         self._handle: int | None = None
         self._size = 0
         self._open()
+        if self._size:
+            self._turn_over()
 
     def write(self, chunk: bytes) -> None:
         """Append the chunk, after turning the files over when it would pass the limit."""

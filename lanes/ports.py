@@ -1,4 +1,4 @@
-"""Ports for model servers: a used one rests ten minutes, so that no late answer finds a stranger."""
+"""Ports for model servers. A used one rests ten minutes, lest a late caller meet a stranger."""
 
 import socket
 from datetime import datetime, timedelta

@@ -35,7 +35,7 @@ def probe(endpoint: Endpoint, adapter: EngineAdapter) -> Health:
     before = _owner(endpoint)
     if before is not None:
         return before
-    if _status(endpoint, adapter.health_path) != 200:  # noqa: PLR2004 - HTTP's own numbers
+    if _status(endpoint, adapter.health_path) != 200:
         return Health()
     trouble = _key_trouble(endpoint, adapter.protected_path)
     if trouble:
@@ -57,9 +57,9 @@ def _owner(endpoint: Endpoint) -> Health | None:
 def _key_trouble(endpoint: Endpoint, path: str | None) -> str:
     if path is None:
         return ""
-    if _status(endpoint, path) != 401:  # noqa: PLR2004
+    if _status(endpoint, path) != 401:
         return "it answers without its API key"
-    if _status(endpoint, path, endpoint.api_key) != 200:  # noqa: PLR2004
+    if _status(endpoint, path, endpoint.api_key) != 200:
         return "it does not accept its API key"
     return ""
 
@@ -81,7 +81,7 @@ def _status(endpoint: Endpoint, path: str, key: str = "") -> int | None:
 
 def _read_status(connection: socket.socket, deadline: float) -> int | None:
     answer = b""
-    while b"\r\n" not in answer and len(answer) < 1024:  # noqa: PLR2004 - no status line is longer
+    while b"\r\n" not in answer and len(answer) < 1024:
         left = deadline - time.monotonic()
         if left <= 0:
             return None

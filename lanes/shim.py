@@ -1,11 +1,13 @@
 """Owns one model server: holds its lane's lock, records it, starts it, buries it.
 
-Started as a script (`python -I shim.py`) that reads one JSON object from its standard input, so that
-no secret is in argv or on disk. Standard library only: it must start fast and outlive the worker.
+Started as a script (`python -I shim.py`) that reads one JSON object from its standard input, so
+that no secret is in argv or on disk. Standard library only: it must start fast and outlive the
+worker.
 Exit codes: 0 the server ran and ended, 64 no complete order came, 69 too late, 71 it could not be
 started, 75 the lane is locked.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
-from lanes.logs import RotatingLog  # noqa: E402 - a script with -I has no path of its own
+from lanes.logs import RotatingLog
 
 NO_ORDER, TOO_LATE, NOT_STARTED, LOCKED = 64, 69, 71, 75
 LOCK_SECONDS = 0.5  # a look tests the lock for an instant: that must not turn a shim away
@@ -139,20 +141,17 @@ def _bury(process: "subprocess.Popen[bytes]") -> int:
 
 
 def _signal_group(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # gone; zombies on macOS
         os.killpg(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass  # already gone; macOS refuses a group of zombies
 
 
 def _copy_output(process: "subprocess.Popen[bytes]", order: dict[str, Any]) -> threading.Thread:
     """Copy the server's output to its log, beside the main thread, which waits."""
-    pipe = process.stdout
-    assert pipe is not None
+    pipe = process.stdout.fileno() if process.stdout else -1
 
     def copy() -> None:
         with RotatingLog(order["log_path"], order["log_bytes"]) as log:
-            while chunk := os.read(pipe.fileno(), 65536):
+            while chunk := os.read(pipe, 65536):
                 log.write(chunk)
 
     reader = threading.Thread(target=copy, daemon=True)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+TERM, SECOND_TERM, KILL = 1, 2, 3  # how far the signals to a server have gone
+
 
 class Process(Enum):
     """What is seen of the runtime's process on the host."""

@@ -1,0 +1,135 @@
+"""Carrying out one step of `next_step`. Returns whether the lane may be looked at again at once."""
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from lanes import ending, records, reporting, starting
+from lanes.engines import registry
+from lanes.logs import read_tail
+from lanes.models import Runtime
+from lanes.refusals import Refusal
+from lanes.seeing import Sight
+from lanes.steps import (
+    KILL,
+    SECOND_TERM,
+    BeginDrain,
+    CarryOn,
+    ClearFailures,
+    MarkFailed,
+    MarkReady,
+    MarkStopped,
+    SendKill,
+    SendSecondTerm,
+    SendTerm,
+    Start,
+    Step,
+    Sweep,
+)
+
+
+def act(step: Step, sight: Sight) -> bool:
+    """Do it. True: facts have changed, decide again; False: give the host a moment first."""
+    if isinstance(step, Start):
+        return _start(step, sight)
+    if isinstance(step, Sweep):
+        return _sweep(sight)
+    if sight.runtime is None:
+        return False
+    return _ACTIONS[type(step)](step, sight, sight.runtime)
+
+
+def report_identity(sight: Sight) -> None:
+    """Say which process the runtime is, once, as soon as its shim has written it down."""
+    record, runtime = sight.record, sight.runtime
+    if record is None or runtime is None or record.pid in (None, runtime.pid):
+        return
+    columns = {"shim_pid": record.shim_pid, "pid": record.pid, "start_ticks": record.ticks}
+    reporting.report(sight, runtime, **columns)
+
+
+def _start(step: Start, sight: Sight) -> bool:
+    started = starting.start(sight.lane, step)
+    if isinstance(started, Refusal):
+        reporting.tell_once(sight.lane, sight.now, "refused", started.words)
+    return started is None
+
+
+def _sweep(sight: Sight) -> bool:
+    swept = ending.sweep(sight.lane.pk)
+    if swept:
+        words = f"ended {len(swept)} process(es) that an earlier server left behind"
+        reporting.tell_once(sight.lane, sight.now, "swept", words)
+    return False
+
+
+def _mark_ready(step: MarkReady, sight: Sight, runtime: Runtime) -> bool:
+    return reporting.report_ready(sight, runtime)
+
+
+def _carry_on(step: CarryOn, sight: Sight, runtime: Runtime) -> bool:
+    changes: dict[str, object] = {"generation": step.generation}
+    if runtime.phase == "draining":
+        changes |= {"phase": "ready", "drain_until": None}
+    return reporting.report(sight, runtime, **changes)
+
+
+def _begin_drain(step: BeginDrain, sight: Sight, runtime: Runtime) -> bool:
+    return reporting.report_drain(sight, runtime, step.until)
+
+
+def _term(step: SendTerm, sight: Sight, runtime: Runtime) -> bool:
+    if reporting.report_stopping(sight, runtime, step.reason):
+        ending.signal_server(sight.record, signal.SIGTERM)
+    return False
+
+
+def _second_term(step: SendSecondTerm, sight: Sight, runtime: Runtime) -> bool:
+    if reporting.report(sight, runtime, signals_sent=SECOND_TERM):
+        ending.signal_server(sight.record, signal.SIGTERM)
+    return False
+
+
+def _kill(step: SendKill, sight: Sight, runtime: Runtime) -> bool:
+    if reporting.report(sight, runtime, signals_sent=KILL):
+        ending.signal_server(sight.record, signal.SIGKILL)
+    return False
+
+
+def _mark_stopped(step: MarkStopped, sight: Sight, runtime: Runtime) -> bool:
+    return reporting.report_stopped(sight, runtime, step.reason)
+
+
+def _mark_failed(step: MarkFailed, sight: Sight, runtime: Runtime) -> bool:
+    reason = step.reason or failure_reason(sight.record, runtime)
+    return reporting.report_failed(
+        sight, runtime, reason, counts=step.counts, was_steady=step.was_steady
+    )
+
+
+def _clear_failures(step: ClearFailures, sight: Sight, runtime: Runtime) -> bool:
+    reporting.clear_failures(sight, runtime)
+    return True
+
+
+def failure_reason(record: records.Record | None, runtime: Runtime) -> str:
+    """Why the server failed: what the shim says, else what its engine reads in the log."""
+    if record and record.error:
+        return f"it could not be started: {record.error}"
+    status = record.exit_status if record else None
+    return registry.engine(runtime.revision.engine).failure_reason(
+        read_tail(runtime.log_path), status
+    )
+
+
+_ACTIONS: dict[type, Callable[[Any, Sight, Runtime], bool]] = {
+    MarkReady: _mark_ready,
+    CarryOn: _carry_on,
+    BeginDrain: _begin_drain,
+    SendTerm: _term,
+    SendSecondTerm: _second_term,
+    SendKill: _kill,
+    MarkStopped: _mark_stopped,
+    MarkFailed: _mark_failed,
+    ClearFailures: _clear_failures,
+}

@@ -1,0 +1,164 @@
+"""What a host sees of one lane: the facts that `next_step` decides from. Reads only."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from lanes import barrier, clock, gpus, probing, processes, records
+from lanes.engines import registry
+from lanes.models import Lane, Order, PresetFailure, Runtime
+from lanes.steps import Barrier, Failed, Limits, Phase, Process, Running, Seen, Wanted
+from wire.sealing import Sealer, read_table_keys
+
+MEMORY_SECONDS = 10.0  # how long the GPU's memory is waited for
+FREE_BYTES = 512 * 2**20  # what drivers and desktops hold of an idle card
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One look's facts: rows for those who act, values for the one who decides."""
+
+    lane: Lane
+    order: Order
+    runtime: Runtime | None
+    record: records.Record | None  # only when it is this runtime's
+    wanted: Wanted
+    seen: Seen
+    now: datetime
+
+
+def limits() -> Limits:
+    """The configured limits."""
+    return Limits(
+        drain=settings.SLOTSERVE_DRAIN_SECONDS,
+        stop=settings.SLOTSERVE_STOP_TIMEOUT_SECONDS,
+        load=settings.SLOTSERVE_LOAD_TIMEOUT_SECONDS,
+    )
+
+
+def see(lane: Lane) -> Sight | None:
+    """The lane's newest order, its runtime and the processes behind it; None: never planned."""
+    order = Order.objects.select_related("target__preset").filter(lane=lane).first()
+    if order is None:
+        return None
+    runtime = (
+        Runtime.objects.select_related("revision__preset").filter(lane=lane, ended_at=None).first()
+    )
+    now = clock.database_now()
+    wanted = Wanted(order.generation, order.target_id, order.is_reload, order.fresh_from)
+    if runtime is None:
+        return Sight(lane, order, None, None, wanted, _seen_without(lane, order, now), now)
+    record = _record_of(runtime)
+    seen = _seen_with(lane, wanted, runtime, record)
+    return Sight(lane, order, runtime, record, wanted, seen, now)
+
+
+def leftovers(lane_pk: int, record: records.Record | None) -> list[processes.Stat]:
+    """Processes of the recorded session, or that carry our name and the lane's; no others."""
+    found = {s.pid: s for s in processes.of_installation(records.installation_id(), lane_pk)}
+    if record and record.is_of_this_boot and record.pid is not None and record.ticks is not None:
+        found |= {s.pid: s for s in processes.of_session(record.pid, record.ticks)}
+    return list(found.values())
+
+
+def _record_of(runtime: Runtime) -> records.Record | None:
+    record = records.read_record(runtime.lane_id)
+    if record is None or record.runtime != runtime.pk:
+        return None
+    return record if record.installation == records.installation_id() else None
+
+
+def _seen_without(lane: Lane, order: Order, now: datetime) -> Seen:
+    if order.target_id is None:
+        return Seen(is_locked=records.is_locked(lane.pk))
+    return Seen(
+        is_locked=_is_occupied(lane.pk),
+        is_memory_free=_is_memory_free(lane, now),
+        failures=_failures(lane, order.target_id),
+    )
+
+
+def _seen_with(lane: Lane, wanted: Wanted, runtime: Runtime, record: records.Record | None) -> Seen:
+    running = _running(runtime)
+    process = _process(record)
+    if process is not Process.LIVING or record is None:
+        return Seen(
+            running,
+            process,
+            exit_status=record.exit_status if record else None,
+            is_locked=_is_occupied(lane.pk),
+            failures=_failures(lane, runtime.revision_id),
+        )
+    health = probing.Health()
+    if running.phase is Phase.STARTING:
+        health = _health(runtime, record)
+    return Seen(
+        running,
+        process,
+        age=processes.age_seconds(record.shim_ticks),
+        is_healthy=health.is_healthy,
+        trouble=health.trouble,
+        is_port_foreign=health.is_port_foreign,
+        barrier=_barrier(lane, wanted, runtime, record, running.phase),
+        failures=_failures(lane, runtime.revision_id),
+    )
+
+
+def _process(record: records.Record | None) -> Process:
+    if record is None:
+        return Process.UNBORN
+    if not record.is_of_this_boot:
+        return Process.REBOOTED
+    return Process.LIVING if record.is_shim_alive else Process.GONE
+
+
+def _running(runtime: Runtime) -> Running:
+    return Running(
+        generation=runtime.generation,
+        revision_id=runtime.revision_id,
+        phase=Phase(runtime.phase),
+        started_at=runtime.started_at,
+        ready_at=runtime.ready_at,
+        drain_until=runtime.drain_until,
+        term_at=runtime.term_at,
+        signals_sent=runtime.signals_sent,
+        reason=runtime.reason,
+    )
+
+
+def _is_occupied(lane_pk: int) -> bool:
+    """Whether the lock is held or something of the lane still runs without it."""
+    return records.is_locked(lane_pk) or bool(leftovers(lane_pk, records.read_record(lane_pk)))
+
+
+def _health(runtime: Runtime, record: records.Record) -> probing.Health:
+    if record.pid is None or record.ticks is None:
+        return probing.Health()
+    key = Sealer(read_table_keys()).open(runtime.sealed_key)
+    if key is None:
+        return probing.Health(trouble="its API key cannot be read: SLOTSERVE_TABLE_KEYS changed")
+    endpoint = probing.Endpoint(record.pid, record.ticks, runtime.address, runtime.port, key)
+    return probing.probe(endpoint, registry.engine(runtime.revision.engine))
+
+
+def _barrier(
+    lane: Lane, wanted: Wanted, runtime: Runtime, record: records.Record, phase: Phase
+) -> Barrier:
+    if phase is not Phase.DRAINING or record.pid is None:
+        return Barrier.UNKNOWN
+    return barrier.see(lane.slug, wanted.generation, record.pid, runtime.port)
+
+
+def _failures(lane: Lane, revision_id: int) -> tuple[Failed, ...]:
+    rows = PresetFailure.objects.filter(lane=lane, revision_id=revision_id)
+    return tuple(Failed(f.revision_id, f.count, f.failed_at, f.last_exit_at) for f in rows)
+
+
+def _is_memory_free(lane: Lane, now: datetime) -> bool:
+    """Whether the cards are empty, or it has been long enough since the last server ended."""
+    since = now - timedelta(seconds=MEMORY_SECONDS)
+    if not Runtime.objects.filter(lane=lane, ended_at__gt=since, ended_at__lte=now).exists():
+        return True
+    used = [gpus.memory_used(gpu.uuid) for gpu in lane.gpus.all()]
+    return all(amount is None or amount <= FREE_BYTES for amount in used)

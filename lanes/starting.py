@@ -1,0 +1,194 @@
+"""Starting one model server: its row first, then its shim.
+
+The order is read again under a lock right before the row is written, and the row (of which a lane
+has one that has not ended) before anything is spawned: so nothing starts twice, and a worker killed
+in between leaves a row that its successor sees to have no process.
+"""
+
+import json
+import logging
+import os
+import pwd
+import secrets
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from lanes import clock, ports, processes, records, ticks, watch
+from lanes.engines import registry
+from lanes.engines.base import ServerSpec
+from lanes.models import Host, Lane, Order, Phase, PresetRevision, Runtime
+from lanes.refusals import Refusal
+from lanes.reporting import tell
+from lanes.steps import Start
+from wire.sealing import Sealer, read_table_keys
+
+log = logging.getLogger(__name__)
+SHIM = str(Path(__file__).with_name("shim.py"))
+START_SECONDS = 5.0  # a shim that comes later does nothing; less than Limits.spawn
+PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
+
+
+def start(lane: Lane, step: Start) -> Runtime | Refusal | None:
+    """Start what the order wants now. None: the order has changed or somebody was first."""
+    key = secrets.token_urlsafe(32)
+    try:
+        with transaction.atomic():
+            runtime = _claim(lane, step, key)
+    except IntegrityError:
+        log.info("not started lane=%s reason=it has a server already", lane)
+        return None
+    if isinstance(runtime, Runtime):
+        spawn(lane, runtime, key)
+    return runtime
+
+
+def spawn(lane: Lane, runtime: Runtime, key: str) -> None:
+    """Start the shim of this runtime. What fails from here on shows as a server that never was."""
+    order = json.dumps(shim_order(lane, runtime, key)).encode()
+    names = {
+        **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        **_marks(lane.pk),
+        processes.SHIM: "1",
+    }
+    errors = records.folder() / f"{lane.pk}.shim"
+    with errors.open("wb") as stderr:
+        child = subprocess.Popen(
+            [sys.executable, "-I", SHIM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            env=names,
+            cwd="/",
+            start_new_session=True,
+        )
+    watch.own(child, lane.pk, lane.host.key)
+    _hand_over(child, order)
+
+
+def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
+    """Everything the shim is told, as it reads it from its standard input."""
+    launch = registry.engine(runtime.revision.engine).launch(_server_spec(lane, runtime, key))
+    run_as = _run_as()
+    base = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    if run_as:
+        base["HOME"] = pwd.getpwnam(settings.SLOTSERVE_RUN_AS).pw_dir
+    return {
+        "argv": list(launch.argv),
+        "environment": {**base, **launch.environment, **_own_environment(lane, bool(run_as), base)},
+        "folder": "/",
+        "lock_path": str(records.lock_path(lane.pk)),
+        "record_path": str(records.record_path(lane.pk)),
+        "log_path": runtime.log_path,
+        "log_bytes": settings.SLOTSERVE_LOG_BYTES,
+        "run_as": run_as,
+        "start_by": time.monotonic() + START_SECONDS,
+        "record": {
+            "installation": records.installation_id(),
+            "lane": lane.pk,
+            "runtime": runtime.pk,
+            "generation": runtime.generation,
+            "boot_id": processes.boot_id(),
+        },
+    }
+
+
+def log_path(lane_pk: int) -> Path:
+    """Where the output of a lane's servers goes."""
+    path = Path(settings.SLOTSERVE_DATA) / "logs"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path / f"lane-{lane_pk}.log"
+
+
+def _claim(lane: Lane, step: Start, key: str) -> Runtime | Refusal | None:
+    """The row of a new runtime, if the order is still the one that was decided from."""
+    Host.objects.select_for_update().get(pk=lane.host_id)  # its ports are given one at a time
+    order = Order.objects.select_for_update().get(lane=lane)
+    if (order.generation, order.target_id) != (step.generation, step.revision_id):
+        return None
+    now = clock.database_now()
+    port = ports.free_port(lane.host, now)
+    if port is None:
+        first, last = settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST
+        words = f"no port from {first} to {last} is free on {lane.host.address}"
+        return Refusal("no_port", words)
+    revision = PresetRevision.objects.select_related("preset", "model_file").get(
+        pk=step.revision_id
+    )
+    return _create(lane, order, revision, port=port, key=key, now=now)
+
+
+def _create(
+    lane: Lane,
+    order: Order,
+    revision: PresetRevision,
+    *,
+    port: int,
+    key: str,
+    now: datetime,
+) -> Runtime:
+    runtime = Runtime.objects.create(
+        lane=lane,
+        revision=revision,
+        generation=order.generation,
+        phase=Phase.STARTING,
+        phase_since=now,
+        started_at=now,
+        address=lane.host.address,
+        port=port,
+        sealed_key=Sealer(read_table_keys()).seal(key),
+        log_path=str(log_path(lane.pk)),
+    )
+    tell(lane, now, "starting", f"loading {revision.preset}")
+    ticks.plan_soon()
+    return runtime
+
+
+def _server_spec(lane: Lane, runtime: Runtime, key: str) -> ServerSpec:
+    revision = runtime.revision
+    return ServerSpec(
+        model_path=revision.model_file.path,
+        alias=revision.preset.slug,
+        arguments=tuple(revision.arguments),
+        environment=dict(revision.environment),
+        address=runtime.address,
+        port=runtime.port,
+        api_key=key,
+        gpu_uuids=tuple(lane.gpus.values_list("uuid", flat=True)),
+    )
+
+
+def _own_environment(lane: Lane, is_other_user: bool, base: dict[str, str]) -> dict[str, str]:
+    """What neither a preset nor an engine may change."""
+    uuids = ",".join(lane.gpus.values_list("uuid", flat=True))
+    own = {**_marks(lane.pk), "CUDA_VISIBLE_DEVICES": uuids}
+    return {**own, "HOME": base["HOME"]} if is_other_user else own
+
+
+def _marks(lane_pk: int) -> dict[str, str]:
+    """By these a sweep knows the processes of a lane."""
+    return {processes.INSTALLATION: records.installation_id(), processes.LANE: str(lane_pk)}
+
+
+def _run_as() -> dict[str, object] | None:
+    """Popen's words for SLOTSERVE_RUN_AS; None when it is unset or we are not root."""
+    if not settings.SLOTSERVE_RUN_AS or os.geteuid() != 0:
+        return None
+    entry = pwd.getpwnam(settings.SLOTSERVE_RUN_AS)
+    groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
+
+
+def _hand_over(child: "subprocess.Popen[bytes]", order: bytes) -> None:
+    if child.stdin is None:
+        return
+    try:
+        with child.stdin as pipe:
+            pipe.write(order)
+    except BrokenPipeError:
+        log.warning("shim ended before its order came pid=%s", child.pid)

@@ -1,0 +1,109 @@
+"""Ending every model server of this data folder, once the workers are gone; needs no database."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from lanes import clock, processes, records
+from lanes.ending import send
+from lanes.models import Phase, Runtime
+from lanes.seeing import leftovers
+from lanes.steps import KILL, SECOND_TERM, TERM
+
+POLL_SECONDS = 0.05
+GIVE_UP_SECONDS = 5.0  # after the last KILL: a process that hangs in the kernel
+LOCK_SECONDS = 1.0
+
+
+def stop_all(seconds: float) -> Iterator[str]:
+    """TERM, TERM, KILL within `seconds`; one line for each server that ended, as it ends."""
+    with contextlib.ExitStack() as held:
+        for lane_pk in records.recorded_lanes():
+            _hold_looks(held, lane_pk)  # so that no worker starts it again meanwhile
+        yield from _stop(seconds)
+
+
+def mark_ended() -> str:
+    """Report what ended to the database; a sentence when it cannot be told."""
+    alive = Runtime.objects.filter(lane__host__key=settings.SLOTSERVE_HOST_KEY, ended_at=None)
+    try:
+        now = clock.database_now()
+        for runtime in alive:
+            if records.is_locked(runtime.lane_id):
+                continue
+            alive.filter(pk=runtime.pk).update(
+                phase=Phase.STOPPED,
+                phase_since=now,
+                ended_at=now,
+                reason="stopped with its host's workers",
+            )
+    except DatabaseError as error:
+        return f"the database could not be told: {error}"
+    return ""
+
+
+def _stop(seconds: float) -> Iterator[str]:
+    begun = time.monotonic()
+    stages: dict[processes.Stat, int] = {}
+    living = _living()
+    while living:
+        elapsed = time.monotonic() - begun
+        if elapsed > seconds + GIVE_UP_SECONDS:
+            yield from (
+                f"lane {pk}: cannot be ended: {_pids(found)}" for pk, found in living.items()
+            )
+            return
+        for found in living.values():
+            _signal(found, _stage(elapsed / seconds), stages)
+        time.sleep(POLL_SECONDS)
+        before, living = living, _living()
+        ended = [pk for pk in before if pk not in living]
+        yield from (f"lane {pk}: model server ended: {_pids(before[pk])}" for pk in ended)
+
+
+def _living() -> dict[int, list[processes.Stat]]:
+    """What runs of each lane, by its record and by the names in the environment."""
+    found: dict[int, dict[int, processes.Stat]] = {}
+    for process in processes.of_installation(records.installation_id()):
+        lane_name = processes.environment(process.pid).get(processes.LANE, "")
+        if lane_name.isdigit():
+            found.setdefault(int(lane_name), {})[process.pid] = process
+    for lane_pk in records.recorded_lanes():
+        if records.is_locked(lane_pk):
+            more = leftovers(lane_pk, records.read_record(lane_pk))
+            found.setdefault(lane_pk, {}).update({s.pid: s for s in more})
+    return {lane_pk: list(members.values()) for lane_pk, members in found.items() if members}
+
+
+def _stage(share: float) -> int:
+    """How far the signals are, when so much of the time has passed."""
+    if share >= 3 / 4:
+        return KILL
+    return SECOND_TERM if share >= 1 / 2 else TERM
+
+
+def _signal(found: list[processes.Stat], stage: int, stages: dict[processes.Stat, int]) -> None:
+    """Signal each process once a stage. A shim ends by itself after its server."""
+    for process in found:
+        is_shim = processes.SHIM in processes.environment(process.pid)
+        if stages.get(process, 0) >= stage or (is_shim and (stage < KILL or len(found) > 1)):
+            continue
+        stages[process] = stage
+        send(process, signal.SIGKILL if stage == KILL else signal.SIGTERM)
+
+
+def _hold_looks(held: contextlib.ExitStack, lane_pk: int) -> None:
+    deadline = time.monotonic() + LOCK_SECONDS
+    while not held.enter_context(records.look_lock(lane_pk)):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(POLL_SECONDS)
+
+
+def _pids(found: list[processes.Stat]) -> str:
+    servers = [s.pid for s in found if processes.SHIM not in processes.environment(s.pid)]
+    return ", ".join(f"pid {pid}" for pid in servers or [s.pid for s in found])

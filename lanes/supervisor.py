@@ -1,0 +1,95 @@
+"""Looks at lanes and moves their servers towards their orders. It alone starts and signals them.
+
+A look is short and safe to skip, repeat and overlap: it waits for no load, drain or stop, but asks
+to be called again soon while something is on its way.
+"""
+
+import logging
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q
+
+from lanes import acting, barrier, clock, ending, records, ticks, watch
+from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
+from lanes.models import Host, Lane
+from lanes.seeing import Sight, limits, see
+from lanes.steps import KeepWaiting, Nothing
+
+log = logging.getLogger(__name__)
+MOST_STEPS = 8  # in one look; a stop, a report and a start are four
+AGAIN_SECONDS = 0.05  # when another look of this lane is under way
+LONGEST_FOLLOW_UP = 5.0  # what is further off is left to the beat
+SEEN_EVERY = timedelta(minutes=1)
+
+
+def look(lane_pk: int) -> None:
+    """See the lane, do what is to be done, ask for the next look while it is in transition.
+
+    Two looks of one lane never overlap on a host: the second asks for another and leaves.
+    """
+    lane = Lane.objects.select_related("host").filter(pk=lane_pk).first()
+    if lane is None or lane.host.key != settings.SLOTSERVE_HOST_KEY:
+        return
+    with records.look_lock(lane.pk) as is_ours:
+        next_look = _converge(lane) if is_ours else AGAIN_SECONDS
+    if next_look is not None and next_look <= LONGEST_FOLLOW_UP:
+        ticks.request_look(lane.pk, lane.host.key, delay=max(next_look, 0.01))
+
+
+def look_host(host_key: str) -> None:
+    """Look at every lane of the host, and end servers of lanes that are no more."""
+    host = Host.objects.filter(key=host_key).first()
+    if host is None or host_key != settings.SLOTSERVE_HOST_KEY:
+        return
+    watch.reap()
+    barrier.remember_edges(barrier.read_reports())
+    for lane_pk in host.lanes.order_by("pk").values_list("pk", flat=True):
+        try:
+            look(lane_pk)
+        except Exception:
+            log.exception("look failed lane=%s", lane_pk)
+    _sweep_strangers()
+    _report_seen(host)
+
+
+def _converge(lane: Lane) -> float | None:
+    """Step after step until one needs time; seconds to the next look, None when all is well."""
+    for _ in range(MOST_STEPS):
+        sight = see(lane)
+        if sight is None:
+            return None
+        _keep_track(sight)
+        step = next_step(sight.wanted, sight.seen, limits(), sight.now)
+        if isinstance(step, Nothing):
+            return None
+        if isinstance(step, KeepWaiting):
+            return step.next_look
+        log.debug("lane=%s step=%s", lane.slug, step)
+        if not acting.act(step, sight):
+            return MOVING_LOOK
+    return LOADING_LOOK
+
+
+def _keep_track(sight: Sight) -> None:
+    """Report which process it is, and be woken when it ends: also after another worker began it."""
+    acting.report_identity(sight)
+    record = sight.record
+    if record is not None and record.is_shim_alive:
+        watch.adopt(sight.lane.pk, sight.lane.host.key, record.shim_pid, record.shim_ticks)
+
+
+def _sweep_strangers() -> None:
+    """End servers of lanes that the database does not have (deleted, or another database)."""
+    recorded = records.recorded_lanes()
+    known = set(Lane.objects.filter(pk__in=recorded).values_list("pk", flat=True))
+    for lane_pk in recorded:
+        if lane_pk not in known and records.is_locked(lane_pk):
+            ending.sweep(lane_pk)
+
+
+def _report_seen(host: Host) -> None:
+    """Once a minute at most."""
+    now = clock.database_now()
+    is_due = Q(seen_at=None) | Q(seen_at__lt=now - SEEN_EVERY) | Q(seen_at__gt=now)
+    Host.objects.filter(is_due, pk=host.pk).update(seen_at=now)

@@ -1,0 +1,18 @@
+"""Celery's way to the supervisor. Doubled, late or lost deliveries change nothing."""
+
+from celery import shared_task
+
+from lanes import supervisor, ticks
+
+
+@shared_task(name=ticks.LOOK_TASK)
+def look(lane_pk: int, key: str) -> None:
+    """Look at one lane of this worker's host."""
+    ticks.taken_up(key)
+    supervisor.look(lane_pk)
+
+
+@shared_task(name="slotserve.look_host")
+def look_host(host_key: str) -> None:
+    """Look at every lane of this worker's host."""
+    supervisor.look_host(host_key)
