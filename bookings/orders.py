@@ -55,7 +55,7 @@ def carry_out(facts: LaneFacts, decision: Decision) -> Result:
 
 def _blank_order(facts: LaneFacts) -> Order:
     """The order of a lane that never had one: nothing, generation 0. Not saved."""
-    return Order(lane=facts.lane, ordered_at=facts.now, decided_at=facts.now)
+    return Order(lane_id=facts.lane.pk, ordered_at=facts.now, decided_at=facts.now)
 
 
 def _answer(decision: Decision) -> dict[str, object]:
