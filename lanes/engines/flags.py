@@ -64,6 +64,7 @@ OWNED_FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _REASONS = {name: why for why, names in OWNED for name in names.split()}
 _FLAG = re.compile(r"--?[A-Za-z]")
+_JOINED = re.compile(r"[=\s]")  # between a flag and its value in one text
 
 # Variables that tune a server without changing what it serves, loads, writes or runs on.
 _TUNING = re.compile(
@@ -127,7 +128,7 @@ def without_owned(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             kept.append(word)
             continue
         notes.append(f"{name} was left out: {why}.")
-        if name == word and rest and not _FLAG.match(rest[0]):
+        if not _JOINED.search(word) and rest and not _FLAG.match(rest[0]):
             rest.pop(0)  # never shown in a note: it may be a key
     return kept, notes
 
@@ -147,7 +148,7 @@ def allowed_environment(environment: Mapping[str, str]) -> tuple[dict[str, str],
 
 
 def _flag_name(word: str) -> str:
-    name = re.split(r"[=\s]", word, maxsplit=1)[0]
+    name = _JOINED.split(word, maxsplit=1)[0]
     return name.replace("_", "-") if name.startswith("--") else name
 
 
