@@ -1,0 +1,64 @@
+"""Celery's ticks: the beat, and a plan out of turn. Each is safe to skip, repeat and overlap."""
+
+import logging
+from collections.abc import Callable
+
+import redis
+from celery import current_app, shared_task
+from django.conf import settings
+from kombu.exceptions import OperationalError
+
+from bookings.planning import plan_lanes
+from gateway.publish import publish
+from gateway.usage import ingest
+from lanes import ticks
+from lanes.models import Host
+
+log = logging.getLogger(__name__)
+
+BEAT_TASK = "slotserve.beat"
+LOOK_HOST_TASK = "slotserve.look_host"
+MOST_WAITING_LOOKS = 20  # in a host's queue; more only pile up while its worker is down
+
+
+@shared_task(name=BEAT_TASK)
+def beat() -> None:
+    """Every SLOTSERVE_TICK_SECONDS: plan all lanes, publish, wake the hosts, take usage in."""
+    for step in (plan_lanes, publish, look_at_hosts, ingest):
+        _guarded(step)
+
+
+@shared_task(name=ticks.PLAN_TASK)
+def plan(key: str) -> None:
+    """Plan all lanes out of turn and publish; `key` names the request that this one answers."""
+    ticks.taken_up(key)
+    for step in (plan_lanes, publish):
+        _guarded(step)
+
+
+def look_at_hosts() -> None:
+    """Have each host look at its lanes; a message that is late is worth nothing."""
+    try:
+        for key in Host.objects.values_list("key", flat=True):
+            _look_at(key)
+    except (redis.RedisError, OperationalError, OSError) as error:
+        log.warning("hosts not woken: the broker does not answer reason=%s", error)
+
+
+def _look_at(host_key: str) -> None:
+    queue = ticks.host_queue(host_key)
+    waiting = ticks.valkey().llen(queue)
+    if waiting >= MOST_WAITING_LOOKS:
+        return
+    seconds = settings.SLOTSERVE_TICK_SECONDS
+    current_app.send_task(
+        LOOK_HOST_TASK, args=(host_key,), queue=queue, expires=seconds, retry=False
+    )
+
+
+def _guarded(step: Callable[[], object]) -> None:
+    """One step failing must not keep the others from being taken."""
+    try:
+        step()
+    except Exception:
+        log.exception("step failed step=%s", step.__name__)

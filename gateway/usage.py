@@ -1,0 +1,155 @@
+"""Moving usage records from the edges' stream to the database: one ingester, small batches."""
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import redis
+from django.contrib.auth import get_user_model
+from django.db import models, transaction
+
+from gateway import tokens
+from gateway.models import ApiToken, UsageRecord
+from lanes import ticks
+from lanes.models import Lane
+from wire.edges import USAGE_STREAM
+from wire.usage import Usage, decode_usage
+
+log = logging.getLogger(__name__)
+
+GROUP = "database"
+CONSUMER = "ingester"
+LOCK = "ss:usage:ingester"
+LOCK_SECONDS = 30
+BATCH = 100  # rows in one transaction: more would make bookings on SQLite wait
+PAUSE_SECONDS = 0.05
+BUDGET_SECONDS = 1.0  # of one call, so that no task is long
+Entry = tuple[bytes, dict[bytes, bytes] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What one call has moved: stream entries taken off, and how many of them were no records."""
+
+    entries: int = 0
+    dropped: int = 0
+
+
+def ingest(limit: int = BATCH) -> Ingested:
+    """Move what waits, at most `limit` rows a batch with a pause between, for about a second.
+
+    Safe to repeat: an entry is taken off the stream only after it is in the database, where its
+    request id is unique. Answers at once when another ingester is at work, or without Valkey.
+    """
+    valkey = ticks.valkey()
+    try:
+        if not valkey.set(LOCK, "1", nx=True, ex=LOCK_SECONDS):
+            return Ingested()
+        try:
+            return _ingest_batches(valkey, limit)
+        finally:
+            valkey.delete(LOCK)
+    except redis.RedisError as error:
+        log.warning("usage not ingested: Valkey does not answer reason=%s", error)
+        return Ingested()
+
+
+def store_records(records: Iterable[Usage]) -> None:
+    """Write records that are not there yet, and note the last use of their tokens."""
+    records = list(records)
+    people = _existing(get_user_model(), (record.owner_id for record in records))
+    keys = _existing(ApiToken, (record.token_id for record in records))
+    slugs = {record.lane for record in records}
+    lanes = dict(Lane.objects.filter(slug__in=slugs).values_list("slug", "pk"))
+    rows = [_row(record, people=people, keys=keys, lanes=lanes) for record in records]
+    with transaction.atomic():
+        UsageRecord.objects.bulk_create(rows, ignore_conflicts=True)
+        tokens.note_use(_last_uses(rows))
+
+
+def _ingest_batches(valkey: redis.Redis, limit: int) -> Ingested:
+    _ensure_group(valkey)
+    entries = dropped = 0
+    deadline = time.monotonic() + BUDGET_SECONDS
+    while batch := _next_batch(valkey, limit):
+        entries += len(batch)
+        dropped += _move(valkey, batch)
+        if len(batch) < limit or time.monotonic() >= deadline:
+            break
+        time.sleep(PAUSE_SECONDS)
+    return Ingested(entries, dropped)
+
+
+def _move(valkey: redis.Redis, batch: list[Entry]) -> int:
+    """Into the database, then off the stream; says how many entries were no records."""
+    decoded = [decode_usage(fields) if fields else None for _, fields in batch]
+    records = [record for record in decoded if record is not None]
+    store_records(records)
+    ids = [entry_id for entry_id, _ in batch]
+    with valkey.pipeline(transaction=True) as pipeline:
+        pipeline.xack(USAGE_STREAM, GROUP, *ids)
+        pipeline.xdel(USAGE_STREAM, *ids)
+        pipeline.execute()
+    dropped = len(batch) - len(records)
+    if dropped:
+        log.warning("usage entries dropped count=%s: they are not usage records", dropped)
+    return dropped
+
+
+def _next_batch(valkey: redis.Redis, limit: int) -> list[Entry]:
+    """What an earlier call has read and not finished; then what is new."""
+    for start in ("0", ">"):
+        read = valkey.xreadgroup(GROUP, CONSUMER, {USAGE_STREAM: start}, count=limit)
+        batch: list[Entry] = read[0][1] if read else []  # type: ignore[assignment, index]
+        if batch:
+            return batch
+    return []
+
+
+def _ensure_group(valkey: redis.Redis) -> None:
+    try:
+        valkey.xgroup_create(USAGE_STREAM, GROUP, id="0", mkstream=True)
+    except redis.ResponseError as error:
+        if "BUSYGROUP" not in str(error):
+            raise
+
+
+def _row(
+    record: Usage, *, people: set[int], keys: set[int], lanes: Mapping[str, int]
+) -> UsageRecord:
+    """The row of a record; whom and what it names may be gone by now."""
+    return UsageRecord(
+        request_id=record.request_id,
+        at=datetime.fromtimestamp(record.at, UTC),
+        owner_id=record.owner_id if record.owner_id in people else None,
+        token_id=record.token_id if record.token_id in keys else None,
+        lane_id=lanes.get(record.lane),
+        booking_id_for=record.booking_id,
+        preset=record.preset,
+        route=record.route,
+        status=record.status,
+        code=record.code,
+        duration_ms=record.duration_ms,
+        first_byte_ms=record.first_byte_ms,
+        bytes_in=record.bytes_in,
+        bytes_out=record.bytes_out,
+        is_aborted=record.is_aborted,
+        prompt_tokens=record.prompt_tokens,
+        completion_tokens=record.completion_tokens,
+    )
+
+
+def _existing(model: type[models.Model], pks: Iterable[int | None]) -> set[int]:
+    """Those of the keys that are still in the table."""
+    wanted = {pk for pk in pks if pk is not None}
+    return set(model._default_manager.filter(pk__in=wanted).values_list("pk", flat=True))
+
+
+def _last_uses(rows: Iterable[UsageRecord]) -> dict[int, datetime]:
+    uses: dict[int, datetime] = {}
+    for row in rows:
+        if row.token_id is not None:
+            uses[row.token_id] = max(row.at, uses.get(row.token_id, row.at))
+    return uses

@@ -1,0 +1,237 @@
+"""From the edges' stream to the database: each record once, bad ones dropped, in small batches."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from gateway import tokens, usage
+from gateway.models import ApiToken, UsageRecord
+from lanes import ticks
+from lanes.refusals import Refusal
+from tests import builders
+from tests.conftest import ValkeyServer
+from wire.edges import USAGE_STREAM
+from wire.usage import FIELD, Usage, decode_usage, encode_usage
+
+ARRIVAL = builders.NOON.timestamp()
+CALL = Usage(
+    request_id="r-1",
+    at=ARRIVAL,
+    route="/v1/chat/completions",
+    status=200,
+    duration_ms=812.5,
+    first_byte_ms=40.0,
+    preset="qwen",
+    bytes_in=10,
+    bytes_out=2000,
+    prompt_tokens=5,
+    completion_tokens=60,
+)
+
+
+@pytest.fixture
+def stream(valkey: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(usage, "PAUSE_SECONDS", 0.0)
+    yield USAGE_STREAM
+    ticks.valkey().close()
+
+
+def report(*records: Usage) -> None:
+    for record in records:
+        ticks.valkey().xadd(USAGE_STREAM, encode_usage(record))  # type: ignore[arg-type]
+
+
+def many(count: int) -> list[Usage]:
+    return [replace(CALL, request_id=f"r-{number}") for number in range(count)]
+
+
+def waiting() -> tuple[int, int]:
+    """Entries in the stream, and those read but not finished."""
+    pending = ticks.valkey().xpending(USAGE_STREAM, usage.GROUP)
+    return ticks.valkey().xlen(USAGE_STREAM), pending["pending"]
+
+
+def token() -> ApiToken:
+    made = tokens.create_token(
+        owner=builders.person(), name="n", scopes=["inference"], lanes=[], expires_at=None
+    )
+    assert not isinstance(made, Refusal)
+    return made[0]
+
+
+# --- The record -------------------------------------------------------------------------------
+def decoded(**changes: Any) -> Usage | None:
+    fields = encode_usage(replace(CALL, **changes))
+    return decode_usage({name.encode(): value for name, value in fields.items()})
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    assert decoded() == CALL
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"request_id": ""},
+        {"request_id": "x" * 37},
+        {"request_id": None},
+        {"route": 5},
+        {"route": "a\0b"},
+        {"at": float("nan")},
+        {"at": 1e30},
+        {"at": -1.0},
+        {"at": None},
+        {"duration_ms": True},
+        {"duration_ms": "5"},
+        {"status": 10**6},
+        {"bytes_out": -1},
+        {"bytes_out": 1.5},
+        {"owner_id": 2**70},
+        {"prompt_tokens": 2**31},
+        {"is_aborted": "no"},
+    ],
+)
+def test_a_record_with_a_wrong_value_is_none(changes: dict[str, Any]) -> None:
+    assert decoded(**changes) is None
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"5", b"\xff", b"[" * 9999, b'{"foreign": 1}'])
+def test_a_payload_of_another_kind_is_none(text: bytes) -> None:
+    assert decode_usage({FIELD.encode(): text}) is None
+    assert decode_usage({b"other": text}) is None
+
+
+def test_long_texts_are_cut_to_their_columns() -> None:
+    record = decoded(route="/" * 500, preset="p" * 500, code="c" * 500)
+    assert record is not None
+    assert (len(record.route), len(record.preset), len(record.code)) == (100, 63, 40)
+
+
+# --- Into the database ------------------------------------------------------------------------
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_a_record_becomes_a_row_and_leaves_the_stream() -> None:
+    lane, key = builders.lane("fast"), token()
+    report(replace(CALL, owner_id=key.owner_id, token_id=key.pk, lane="fast", booking_id=77))
+    assert usage.ingest() == usage.Ingested(entries=1)
+    row = UsageRecord.objects.get()
+    assert (row.owner, row.token, row.lane, row.booking_id_for) == (key.owner, key, lane, 77)
+    assert (row.at, row.status, row.duration_ms, row.completion_tokens) == (
+        datetime.fromtimestamp(ARRIVAL, UTC),
+        200,
+        812.5,
+        60,
+    )
+    assert waiting() == (0, 0)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_a_record_that_arrives_twice_is_one_row() -> None:
+    report(CALL, CALL)
+    usage.ingest()
+    report(CALL)
+    usage.ingest()
+    assert UsageRecord.objects.count() == 1
+    assert waiting() == (0, 0)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_people_tokens_and_lanes_that_are_gone_leave_an_empty_place() -> None:
+    report(replace(CALL, owner_id=999, token_id=999, lane="deleted"))
+    usage.ingest()
+    row = UsageRecord.objects.get()
+    assert (row.owner, row.token, row.lane) == (None, None, None)
+
+
+@pytest.mark.django_db
+def test_bad_entries_are_counted_and_dropped_beside_good_ones(
+    stream: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ticks.valkey().xadd(stream, {FIELD: b"{"})
+    ticks.valkey().xadd(stream, {"foreign": b"1"})
+    report(CALL)
+    assert usage.ingest() == usage.Ingested(entries=3, dropped=2)
+    assert UsageRecord.objects.count() == 1
+    assert "usage entries dropped count=2" in caplog.text
+    assert waiting() == (0, 0)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_rows_are_written_in_batches_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    write = usage.store_records
+
+    def counted(records: list[Usage]) -> None:
+        sizes.append(len(records))
+        write(records)
+
+    monkeypatch.setattr(usage, "store_records", counted)
+    report(*many(250))
+    assert usage.ingest() == usage.Ingested(entries=250)
+    assert sizes == [100, 100, 50]
+    assert UsageRecord.objects.count() == 250
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_what_a_failed_call_had_read_is_taken_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise OperationalError("database is locked")
+
+    report(*many(3))
+    with monkeypatch.context() as patch:
+        patch.setattr(usage, "store_records", fail)
+        with pytest.raises(OperationalError):
+            usage.ingest()
+    assert waiting() == (3, 3)
+    assert usage.ingest() == usage.Ingested(entries=3)
+    assert UsageRecord.objects.count() == 3
+    assert waiting() == (0, 0)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_a_second_ingester_leaves_the_work_to_the_first() -> None:
+    report(CALL)
+    ticks.valkey().set(usage.LOCK, "1")
+    assert usage.ingest() == usage.Ingested()
+    ticks.valkey().delete(usage.LOCK)
+    assert usage.ingest() == usage.Ingested(entries=1)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_use_is_noted_at_the_newest_call_and_at_most_once_a_minute() -> None:
+    key = token()
+    for number, seconds in enumerate((5, 20, 64, 65)):
+        at = ARRIVAL + seconds
+        report(replace(CALL, request_id=f"r-{number}", token_id=key.pk, at=at))
+        usage.ingest()
+    key.refresh_from_db()
+    assert key.last_used_at == builders.NOON + timedelta(seconds=65)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_an_emptied_valkey_is_begun_anew(valkey_server: ValkeyServer) -> None:
+    usage.ingest()
+    ticks.valkey().flushall()
+    report(CALL)
+    assert usage.ingest() == usage.Ingested(entries=1)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_without_valkey_nothing_is_moved_and_it_says_so(
+    valkey_server: ValkeyServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    valkey_server.stop()
+    assert usage.ingest() == usage.Ingested()
+    assert "Valkey does not answer" in caplog.text
