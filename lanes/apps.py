@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.core.checks import register
 
-from lanes.checks import check_llama_server, check_port_range
+from lanes.checks import check_llama_server, check_margins, check_port_range
 
 
 class LanesConfig(AppConfig):
@@ -16,3 +16,4 @@ class LanesConfig(AppConfig):
         """Register the checks of this app's settings."""
         register(check_llama_server)
         register(check_port_range)
+        register(check_margins)

@@ -9,6 +9,7 @@ from django.core.checks import CheckMessage, Error
 
 LLAMA_SERVER = "lanes.E001"
 PORT_RANGE = "lanes.E002"
+MARGINS = "slotserve.E010"
 
 
 def check_llama_server(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
@@ -29,3 +30,17 @@ def check_port_range(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckM
     words = f"SLOTSERVE_PORT_FIRST={first} and SLOTSERVE_PORT_LAST={last} are no range of ports."
     hint = "Give a first port that is not above the last, and a last one of 65535 or less."
     return [Error(words, hint=hint, id=PORT_RANGE)]
+
+
+def check_margins(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
+    """A drain and a stop fit into the buffer, or a booked model would not be loaded in time."""
+    drain, stop = settings.SLOTSERVE_DRAIN_SECONDS, settings.SLOTSERVE_STOP_TIMEOUT_SECONDS
+    buffer = settings.SLOTSERVE_BUFFER_SECONDS
+    if drain + stop <= buffer:
+        return []
+    words = (
+        f"SLOTSERVE_DRAIN_SECONDS={drain:g} and SLOTSERVE_STOP_TIMEOUT_SECONDS={stop:g} are "
+        f"together more than SLOTSERVE_BUFFER_SECONDS={buffer:g}."
+    )
+    hint = f"Raise the buffer to {drain + stop:g} or more, or shorten the drain or the stop."
+    return [Error(words, hint=hint, id=MARGINS)]
