@@ -22,11 +22,15 @@ def run_checks(python: Path) -> list[str]:
 
 
 def run_tests(python: Path, arguments: list[str]) -> list[str]:
-    """Run pytest, saying loudly what cannot be tested here; answers ["pytest"] if it failed."""
+    """Run pytest, saying loudly what cannot be tested here; answers the names of failures.
+
+    Without arguments it is the whole test-suite, with its coverage.
+    """
     missing = list(missing_parts())
     for words in missing:
         print(f"\n*** NOT TESTED HERE: {words} ***\n", flush=True)
     failed = ["missing parts"] if missing and os.environ.get("CI") and not arguments else []
+    arguments = arguments or ["--cov", "--cov-report=term:skip-covered"]
     return failed + (["pytest"] if run("pytest", (python, "-m", "pytest", *arguments)) else [])
 
 

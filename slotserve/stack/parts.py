@@ -85,7 +85,8 @@ class Product:
     def edge(self) -> Part:
         """The gateway."""
         argv = ["-m", "gateway.edge", "--host", LOOPBACK, "--port", str(self.options.gateway_port)]
-        return self._python("edge", *argv)
+        stop_seconds = os.environ.get("SLOTSERVE_EDGE_STOP_SECONDS") or str(STREAMS_SECONDS)
+        return self._python("edge", *argv, SLOTSERVE_EDGE_STOP_SECONDS=stop_seconds)
 
     def worker(self) -> Part:
         """Planning, and this host's model servers."""
@@ -103,8 +104,8 @@ class Product:
         """This host's queue."""
         return os.environ.get("SLOTSERVE_HOST_KEY") or self.folder.text("host-key")
 
-    def _python(self, name: str, *arguments: str, grace: float = 5.0) -> Part:
-        return Part(name, (sys.executable, *arguments), self._environment(), grace)
+    def _python(self, name: str, *arguments: str, grace: float = 5.0, **more: str) -> Part:
+        return Part(name, (sys.executable, *arguments), {**self._environment(), **more}, grace)
 
     def _environment(self) -> dict[str, str]:
         installation = self.folder.text("installation-id")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
 import signal
 
@@ -105,6 +106,7 @@ class Run:
     async def _set_up(self) -> FirstStart:
         self._output.say("setting up …")
         status = await self._supervisor.run(self._product.setup())
+        os.environ.pop("SLOTSERVE_ADMIN_PASSWORD", None)  # no other part has use for it
         if status:
             how = how_it_ended(status)
             raise StartError(f"Setting up failed ({how}): the lines above say why.")
