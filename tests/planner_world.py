@@ -13,14 +13,20 @@ from tests.builders import NOON
 from tests.planner_facts import LOADS
 
 
-@dataclass
-class Change:
-    """One decision that was written as an order."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One decision, the facts it was made from, and the order that came of it."""
 
     at: datetime
-    before: Standing | None
+    decision: Decision
+    facts: Situation
     after: Standing
-    situation: Situation  # what it was decided from
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it gave the host something to do."""
+        order = self.facts.order
+        return order is None or order.generation != self.after.generation
 
 
 @dataclass
@@ -28,7 +34,7 @@ class World:
     """One lane, its planner and its host: deterministic for a seed.
 
     The host drains and stops what runs, then loads with noisy times; a preset fails as often as
-    `failing` says, rests and tries again in the same generation. Estimates are the mean of the
+    `failing` says, rests and is tried again in the same generation. Estimates are the mean of the
     last five loads, so they move while bookings wait.
     """
 
@@ -36,12 +42,12 @@ class World:
     situation: Situation
     failing: dict[str, float] = field(default_factory=dict)
     crashing: float = 0.0  # chance that a server dies while it is ready
+    noise: tuple[float, float] = (0.4, 2.5)  # of a load, times its first estimate
     now: datetime = NOON
     history: dict[str, list[float]] = field(default_factory=dict)
     failures: dict[int, Failure] = field(default_factory=dict)
     failed_for: dict[int, int | None] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
-    decisions: list[tuple[datetime, Decision]] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
     failed_at: list[tuple[datetime, int]] = field(default_factory=list)
     actions: list[tuple[datetime, Callable[["World"], None]]] = field(default_factory=list)
     _events: list[tuple[datetime, int, Callable[[], None]]] = field(default_factory=list)
@@ -73,17 +79,16 @@ class World:
         self._at(moment, lambda: event() if attempt == self._attempt else None)
 
     def _beat(self) -> None:
-        self._at(self.now + timedelta(seconds=self.random.uniform(5, 40)), self._beat)
+        self._at(self.now + timedelta(seconds=self.random.uniform(20, 100)), self._beat)
 
     # --- the planner's service
     def _plan(self) -> None:
         self.situation = self._facts()
         before, decision = self.situation.order, decide(self.situation, self.now)
         after = standing_after(before, decision, self.now)
-        self.decisions.append((self.now, decision))
+        self.seen.append(Seen(self.now, decision, self.situation, after))
         self.situation = replace(self.situation, order=after)
-        if before is None or after.generation != before.generation:
-            self.changes.append(Change(self.now, before, after, self.situation))
+        if self.seen[-1].is_change:
             self._obey()
         if decision.reconsider_at is not None and decision.reconsider_at not in self._ticks:
             self._ticks.add(decision.reconsider_at)
@@ -137,7 +142,7 @@ class World:
             return
         wanted = self._wanted()
         self._say("starting", wanted.revision_id)
-        took = LOADS[wanted.preset] * self.random.uniform(0.4, 2.5)
+        took = LOADS[wanted.preset] * self.random.uniform(*self.noise)
         if self.random.random() < self.failing.get(wanted.preset, 0.0):
             self._after(took * self.random.random(), self._fail)
         else:
