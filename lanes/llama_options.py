@@ -95,7 +95,7 @@ def _scaled_adapters(params: Params, text: str) -> None:
 
 
 _cache_type = member(xllamacpp.ggml_type, "GGML_TYPE_")
-_load_mode = xllamacpp.llama_load_mode
+LOAD_MODES = {"auto": -1, "none": 0, "mmap": 1, "mlock": 2, "mmap+mlock": 3, "dio": 4}
 _three_ways = one_of(auto=-1, off=0, on=1)
 
 OPTIONS: tuple[Option, ...] = (
@@ -160,10 +160,10 @@ OPTIONS: tuple[Option, ...] = (
     _switch("--repack", "no_extra_bufts", False),
     _switch("-nr --no-repack", "no_extra_bufts"),
     _switch("--no-host", "no_host"),
-    _value("-lm --load-mode", "load_mode", member(_load_mode, "LLAMA_LOAD_MODE_")),
-    _switch("--mmap", "load_mode", _load_mode.LLAMA_LOAD_MODE_MMAP),
-    _switch("--no-mmap", "load_mode", _load_mode.LLAMA_LOAD_MODE_NONE),
-    _switch("--mlock", "load_mode", _load_mode.LLAMA_LOAD_MODE_MLOCK),
+    _value("-lm --load-mode", "load_mode", one_of(**LOAD_MODES)),
+    _switch("--mmap", "load_mode", LOAD_MODES["mmap"]),
+    _switch("--no-mmap", "load_mode", LOAD_MODES["none"]),
+    _switch("--mlock", "load_mode", LOAD_MODES["mlock"]),
     _value("--numa", "numa", member(xllamacpp.ggml_numa_strategy, "GGML_NUMA_STRATEGY_")),
     _switch("--check-tensors", "check_tensors"),
     *_either("--warmup", "--no-warmup", "warmup"),

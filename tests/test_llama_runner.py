@@ -1,0 +1,201 @@
+"""The engine's servers for real: the built-in runner, and any other llama-server that is set."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from lanes.engines.base import Launch, ServerSpec
+from lanes.engines.llama_cpp import SOURCE_FOLDER
+from lanes.engines.registry import engine
+
+pytestmark = pytest.mark.process
+KEY = "the-server-s-own-key"
+LLAMA = engine("llama.cpp")
+HEADERS = {"Authorization": f"Bearer {KEY}"}
+Serve = Callable[..., "Served"]
+
+
+def free_port() -> int:
+    """A port that nobody listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Served:
+    """A started server with its address and log."""
+
+    def __init__(self, launch: Launch, port: int, log: Path) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        self.port = port
+        self.log = log
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                launch.argv, env=dict(launch.environment), stdout=output, stderr=output, cwd="/"
+            )
+
+    def statuses_until_healthy(self) -> list[int]:
+        """What /health answered, in its order, up to the first 200."""
+        seen: list[int] = []
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                status = httpx.get(f"{self.url}/health", timeout=1).status_code
+            except httpx.TransportError:
+                continue
+            seen += [status] if status not in seen[-1:] else []
+            if status == 200:
+                return seen
+        raise AssertionError(f"never healthy: {self.log.read_text()[-2000:]}")
+
+    def reason(self) -> str:
+        """What the adapter says of its end, once it has ended."""
+        status = self.process.wait(timeout=60)
+        return LLAMA.failure_reason(self.log.read_text(), status)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Starts servers; what still runs at the test's end is killed."""
+    started: list[Served] = []
+
+    def start(model: Path, *arguments: str, port: int = 0) -> Served:
+        port = port or free_port()
+        spec = ServerSpec(str(model), "smol", arguments, {}, "127.0.0.1", port, KEY)
+        started.append(Served(LLAMA.launch(spec), port, tmp_path / f"{len(started)}.log"))
+        return started[-1]
+
+    yield start
+    for served in started:
+        served.process.kill()
+        served.process.wait()
+
+
+@pytest.fixture
+def ready(serve: Serve, demo_model: Path) -> Served:
+    """A healthy server of the demo model."""
+    served = serve(demo_model, "-c", "1024", "-np", "2", "--no-warmup")
+    served.statuses_until_healthy()
+    return served
+
+
+def test_health_turns_from_503_to_200_without_a_key(serve: Serve, demo_model: Path) -> None:
+    served = serve(demo_model, "-c", "1024")
+    assert served.statuses_until_healthy() in ([503, 200], [200])
+
+
+def test_the_protected_path_wants_the_key_and_the_key_is_not_in_argv(ready: Served) -> None:
+    path = f"{ready.url}{LLAMA.protected_path}"
+    assert httpx.get(path).status_code == 401
+    assert httpx.get(path, headers={"Authorization": "Bearer other"}).status_code == 401
+    assert httpx.get(path, headers=HEADERS).status_code == 200
+    assert KEY not in " ".join(psutil.Process(ready.process.pid).cmdline())
+
+
+def test_the_arguments_are_in_force(ready: Served) -> None:
+    props = httpx.get(f"{ready.url}/props", headers=HEADERS).json()
+    assert props["total_slots"] == 2
+    assert props["default_generation_settings"]["n_ctx"] == 512
+    assert props["model_alias"] == "smol"
+
+
+def test_it_listens_on_the_given_address_alone(ready: Served) -> None:
+    sockets = psutil.Process(ready.process.pid).net_connections(kind="inet")
+    listening = {s.laddr for s in sockets if s.status == psutil.CONN_LISTEN}
+    assert listening == {("127.0.0.1", ready.port)}
+
+
+def test_a_chat_streams_text_token_by_token(ready: Served) -> None:
+    wish = {
+        "messages": [{"role": "user", "content": "Say hello."}],
+        "max_tokens": 12,
+        "stream": True,
+    }
+    address = f"{ready.url}/v1/chat/completions"
+    with httpx.stream("POST", address, json=wish, headers=HEADERS, timeout=60) as answer:
+        lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
+    assert lines.pop() == "[DONE]"
+    deltas = [choice["delta"] for line in lines for choice in json.loads(line)["choices"]]
+    pieces = [delta["content"] for delta in deltas if delta.get("content")]
+    assert len(pieces) > 3
+    assert "".join(pieces).strip()
+
+
+def test_term_ends_it_within_two_seconds_also_while_it_loads(
+    serve: Serve, demo_model: Path
+) -> None:
+    served = serve(demo_model, "-c", "1024")
+    served.process.send_signal(signal.SIGTERM)
+    assert served.process.wait(timeout=2) in {-signal.SIGTERM, 0}
+
+
+def test_term_ends_it_within_two_seconds_when_it_is_idle(ready: Served) -> None:
+    ready.process.send_signal(signal.SIGTERM)
+    assert ready.process.wait(timeout=2) in {-signal.SIGTERM, 0}
+
+
+def test_an_embedding_server_answers_with_vectors(serve: Serve, demo_model: Path) -> None:
+    served = serve(demo_model, "-c", "512", "--embeddings", "--pooling", "mean", "--no-warmup")
+    served.statuses_until_healthy()
+    wish = {"input": "cat", "model": "smol"}
+    answer = httpx.post(f"{served.url}/v1/embeddings", json=wish, headers=HEADERS, timeout=60)
+    assert len(answer.json()["data"][0]["embedding"]) == 576
+
+
+def test_a_missing_file_is_named(serve: Serve, tmp_path: Path) -> None:
+    served = serve(tmp_path / "none.gguf")
+    assert served.reason() == f"The model file {tmp_path}/none.gguf does not exist on this host."
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"not a model", "not a GGUF file"), (b"", "not a GGUF file")]
+)
+def test_another_kind_of_file_is_named(
+    serve: Serve, tmp_path: Path, content: bytes, words: str
+) -> None:
+    file = tmp_path / "other.gguf"
+    file.write_bytes(content)
+    assert words in serve(file).reason()
+
+
+def test_a_cut_off_file_is_named(serve: Serve, tmp_path: Path, demo_model: Path) -> None:
+    file = tmp_path / "half.gguf"
+    with demo_model.open("rb") as whole:
+        file.write_bytes(whole.read(10_000_000))
+    assert serve(file).reason() == "The model file is cut off or damaged: fetch it again."
+
+
+def test_an_unknown_argument_is_named(serve: Serve, demo_model: Path) -> None:
+    assert (
+        "does not know the argument --no-such-flag" in serve(demo_model, "--no-such-flag").reason()
+    )
+
+
+def test_a_wrong_value_is_named(serve: Serve, demo_model: Path) -> None:
+    assert "value of the argument -c" in serve(demo_model, "-c", "many").reason()
+
+
+def test_a_busy_port_is_named(serve: Serve, ready: Served, demo_model: Path) -> None:
+    second = serve(demo_model, port=ready.port)
+    assert f"Port {ready.port} of 127.0.0.1 is in use" in second.reason()
+
+
+def test_memory_that_does_not_suffice_is_named(serve: Serve, demo_model: Path) -> None:
+    arguments = ("-c", "20000000", "-np", "1", "-fit", "off", "--no-warmup", "-fa", "on")
+    assert "ran out of memory" in serve(demo_model, *arguments).reason()
+
+
+def test_the_runner_s_modules_load_no_django() -> None:
+    code = "import sys, lanes.llama_runner; sys.exit('django' in sys.modules)"
+    environment = {"PYTHONPATH": str(SOURCE_FOLDER)}
+    argv = [sys.executable, "-P", "-c", code]
+    subprocess.run(argv, env=environment, cwd="/", check=True, timeout=20)
