@@ -1,0 +1,97 @@
+"""One answer to one client: what has been sent of it, and how it may still end."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from gateway.edge.dialects import Dialect, error_body, error_event
+from gateway.edge.headers import Headers
+from gateway.edge.metering import Tail
+from gateway.edge.refusals import EdgeRefusal
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+JSON = (b"content-type", b"application/json")
+_CLOSE = (b"connection", b"close")
+
+
+class Answer:
+    """Sends head, chunks and end, and knows how far it has come."""
+
+    def __init__(self, send: Send, dialect: Dialect, request_id: str) -> None:
+        self.dialect = dialect
+        self.status: int | None = None  # once the head is out
+        self.refusal: EdgeRefusal | None = None
+        self.bytes_out = 0
+        self.first_byte_at: float | None = None  # monotonic
+        self.tail = Tail()
+        self._send = send
+        self._request_id = request_id
+        self._is_stream = False
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the head is out."""
+        return self.status is not None
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """Send the head."""
+        self._is_stream = any(
+            name == b"content-type" and value.lower().startswith(b"text/event-stream")
+            for name, value in headers
+        )
+        own = [(b"x-request-id", self._request_id.encode()), (b"x-accel-buffering", b"no")]
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": [*headers, *own]}
+        )
+        self.status = status
+
+    async def write(self, chunk: bytes) -> None:
+        """Send a chunk; waits while the client is slow to read."""
+        if self.first_byte_at is None:
+            self.first_byte_at = time.monotonic()
+        self.bytes_out += len(chunk)
+        self.tail.add(chunk)
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def finish(self, body: bytes = b"") -> None:
+        """Send the end."""
+        self.bytes_out += len(body)
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def send_json(self, status: int, body: bytes, headers: Headers | None = None) -> None:
+        """A whole answer of our own."""
+        length = (b"content-length", str(len(body)).encode())
+        await self.start(status, [JSON, length, *(headers or [])])
+        await self.finish(body)
+
+    async def refuse(self, refusal: EdgeRefusal) -> None:
+        """The refusal in the route's dialect, whole."""
+        await self._start_refusal(refusal, [])
+        await self.finish(error_body(self.dialect, refusal))
+
+    async def refuse_early(self, refusal: EdgeRefusal) -> None:
+        """The refusal while the request is still arriving. `finish` then closes the connection."""
+        await self._start_refusal(refusal, [_CLOSE])
+        await self.write(error_body(self.dialect, refusal))
+
+    async def fail(self, refusal: EdgeRefusal) -> None:
+        """End what may be half sent: a refusal, an event in the stream, or a cut.
+
+        A cut is an answer that never ends: the server then closes the connection, so that no
+        client takes half an answer for a whole one.
+        """
+        if not self.has_started:
+            await self.refuse(refusal)
+            return
+        self.refusal = refusal
+        if self._is_stream:
+            gap = b"" if self.tail.ends_event() else b"\n\n"
+            await self.finish(gap + error_event(self.dialect, refusal))
+
+    async def _start_refusal(self, refusal: EdgeRefusal, headers: Headers) -> None:
+        self.refusal = refusal
+        length = len(error_body(self.dialect, refusal))
+        headers = [*headers, JSON, (b"content-length", str(length).encode())]
+        if refusal.retry_after is not None:
+            headers.append((b"retry-after", str(refusal.retry_after).encode()))
+        await self.start(refusal.status, headers)

@@ -1,0 +1,188 @@
+"""One request for a model: screened, read, admitted, forwarded, recorded."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from gateway.edge.answer import Answer
+from gateway.edge.body import (
+    ClientGoneError,
+    Receive,
+    declared_length,
+    discard,
+    find_model,
+    read_body,
+    too_large,
+)
+from gateway.edge.clock import EdgeClock
+from gateway.edge.config import EdgeConfig
+from gateway.edge.exchange import Exchange, MovedError
+from gateway.edge.forward import NotSentError, Parcel, forward, upstream_failed
+from gateway.edge.gate import Gate
+from gateway.edge.headers import Headers
+from gateway.edge.holder import TableHolder
+from gateway.edge.refusals import EdgeRefusal
+from gateway.edge.routes import Matched
+from gateway.edge.routing import Asked, Caller
+from gateway.edge.table import Upstream
+from gateway.edge.upstreams import ServerPool
+
+ATTEMPTS = 3  # while not a byte has been sent
+_BEFORE_THE_BODY = frozenset(
+    {"invalid_api_key", "gateway_starting", "gateway_stale", "lane_not_found"}
+)
+_LINGER_BYTES = 8 * 2**20
+_LINGER_SECONDS = 2.0
+_REFRESH_SECONDS = 1.0
+CLIENT_GONE = EdgeRefusal(499, "client_gone", "the client has left")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a call works with."""
+
+    config: EdgeConfig
+    clock: EdgeClock
+    holder: TableHolder
+    gate: Gate
+    pool: ServerPool
+
+
+@dataclass(slots=True)
+class Call:
+    """A request on its way, and what will be recorded of it."""
+
+    parts: Parts
+    matched: Matched
+    method: str
+    query: bytes
+    headers: Headers
+    caller: Caller
+    lane: str | None
+    receive: Receive
+    answer: Answer
+    bytes_in: int = 0
+    exchange: Exchange | None = None  # the last one
+    is_gone: bool = False
+
+
+async def serve(call: Call) -> None:
+    """Answer it. Whatever happens, no count and no connection is left behind."""
+    refusal = _screen(call)
+    if refusal is not None:
+        await _refuse_unread(call, refusal)
+        return
+    config = call.parts.config
+    try:
+        body = await read_body(
+            call.receive, limit=config.max_body_bytes, seconds=config.body_seconds
+        )
+    except ClientGoneError:
+        call.is_gone = True
+        return
+    if isinstance(body, EdgeRefusal):
+        await _refuse_unread(call, body)
+        return
+    call.bytes_in = len(body)
+    model = find_model(body)
+    if isinstance(model, EdgeRefusal):
+        await call.answer.refuse(model)
+        return
+    await _serve_watched(call, Asked(model, call.lane), body)
+
+
+def _screen(call: Call) -> EdgeRefusal | None:
+    """What can be refused before the body is read."""
+    route = call.parts.gate.choose(call.caller, Asked(None, call.lane))
+    if isinstance(route, EdgeRefusal) and route.code in _BEFORE_THE_BODY:
+        return route
+    length = declared_length(call.headers)
+    if isinstance(length, EdgeRefusal):
+        return length
+    limit = call.parts.config.max_body_bytes
+    return too_large(limit) if length > limit else None
+
+
+async def _refuse_unread(call: Call, refusal: EdgeRefusal) -> None:
+    """Refuse a request whose body may still be coming.
+
+    Closing while bytes arrive resets the connection, and the refusal may be lost with it: so
+    some are read first.
+    """
+    await call.answer.refuse_early(refusal)
+    await discard(call.receive, most=_LINGER_BYTES, seconds=_LINGER_SECONDS)
+    await call.answer.finish()
+
+
+async def _serve_watched(call: Call, asked: Asked, body: bytes) -> None:
+    async with asyncio.TaskGroup() as group:
+        watcher = group.create_task(_watch_client(call))
+        try:
+            await _attempt(call, asked, body)
+        finally:
+            watcher.cancel()
+
+
+async def _watch_client(call: Call) -> None:
+    """Stop the exchange when the client leaves."""
+    while (await call.receive())["type"] != "http.disconnect":
+        pass
+    call.is_gone = True
+    if call.exchange is not None:
+        call.exchange.stop(CLIENT_GONE)
+
+
+async def _attempt(call: Call, asked: Asked, body: bytes) -> None:
+    """Try until a byte has been sent: a server that moved or is gone may have a successor."""
+    parcel = Parcel(call.method, call.matched.route.path, call.query, call.headers, body)
+    unreachable: Upstream | None = None
+    for _ in range(ATTEMPTS):
+        exchange = call.parts.gate.enter(call.caller, asked)
+        if isinstance(exchange, EdgeRefusal):
+            await call.answer.refuse(exchange)
+            return
+        call.exchange = exchange
+        try:
+            refusal = await _exchange(call, exchange, parcel, unreachable)
+        except MovedError:
+            continue
+        except NotSentError:
+            unreachable = exchange.route.upstream
+            await _refresh(call.parts.holder)
+            continue
+        finally:
+            call.parts.gate.leave(exchange)
+        await _end(call, refusal)
+        return
+    await call.answer.refuse(upstream_failed("the model server cannot be reached."))
+
+
+async def _exchange(
+    call: Call, exchange: Exchange, parcel: Parcel, unreachable: Upstream | None
+) -> EdgeRefusal | None:
+    """One attempt, counted by its caller: None when the answer is written, else why not."""
+    upstream = exchange.route.upstream
+    if upstream == unreachable:
+        return upstream_failed("the model server cannot be reached.")
+    server = call.parts.pool.server(exchange.route.lane.slug, upstream)
+    if server is None:
+        return upstream_failed("the gateway has no key for this model server.")
+    call.parts.gate.review(exchange)
+    if call.is_gone:
+        exchange.stop(CLIENT_GONE)
+    return await forward(exchange, server, parcel, call.answer)
+
+
+async def _end(call: Call, refusal: EdgeRefusal | None) -> None:
+    """The connection to the model server is closed or idle; tell the client how it went."""
+    if refusal is None:
+        await call.answer.finish()
+    elif not call.is_gone:
+        await call.answer.fail(refusal)
+
+
+async def _refresh(holder: TableHolder) -> None:
+    """Read the table now, if Valkey answers soon."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_REFRESH_SECONDS):
+            await holder.refresh()

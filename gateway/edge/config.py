@@ -1,0 +1,49 @@
+"""The edge's settings: environment variables, read once at start."""
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from wire.env import SettingError, read_number, read_path, read_text, read_whole
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeConfig:
+    """What one edge process runs with. Times are in seconds."""
+
+    redis_url: str
+    edge_id: str  # stable over restarts: the host's drain barrier knows this edge by it
+    table_max_age: float = 300.0
+    max_body_bytes: int = 64 * 2**20
+    body_seconds: float = 120.0  # for a client to send its whole body
+    connect_seconds: float = 2.0  # to a model server
+    answer_seconds: float = 3600.0  # without a byte from a model server
+    drain_seconds: float = 30.0
+    stop_seconds: float = 30.0  # what running requests get when the edge is stopped
+
+
+def read_config(host: str, port: int) -> EdgeConfig:
+    """The settings of the edge that listens here; SettingError says which one is wrong."""
+    drain = read_number("SLOTSERVE_DRAIN_SECONDS", 30.0)
+    return EdgeConfig(
+        redis_url=read_redis_url(),
+        edge_id=read_text("SLOTSERVE_EDGE_ID", f"{socket.gethostname()}:{port}"),
+        table_max_age=read_number("SLOTSERVE_TABLE_MAX_AGE", 300.0, least=1.0),
+        max_body_bytes=read_whole("SLOTSERVE_MAX_BODY_BYTES", 64 * 2**20, least=1024),
+        body_seconds=read_number("SLOTSERVE_BODY_SECONDS", 120.0, least=1.0),
+        connect_seconds=read_number("SLOTSERVE_CONNECT_SECONDS", 2.0, least=0.1),
+        answer_seconds=read_number("SLOTSERVE_ANSWER_SECONDS", 3600.0, least=1.0),
+        drain_seconds=drain,
+        stop_seconds=read_number("SLOTSERVE_EDGE_STOP_SECONDS", drain),
+    )
+
+
+def read_redis_url() -> str:
+    """REDIS_URL, or the file that `bin/up` writes, or Valkey's usual port on this host."""
+    path: Path = read_path("SLOTSERVE_DATA", Path("var")) / "redis-url"
+    written = path.read_text().strip() if os.access(path, os.R_OK) else ""
+    url = read_text("REDIS_URL") or written or "redis://127.0.0.1:6379/0"
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingError("REDIS_URL: give redis://, rediss:// or unix:///path?db=N")
+    return url

@@ -1,0 +1,103 @@
+"""One edge: its parts, wired; its loops, started and stopped."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Mapping
+
+import redis.asyncio as redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from gateway.edge.call import Parts
+from gateway.edge.clock import EdgeClock
+from gateway.edge.config import EdgeConfig
+from gateway.edge.gate import Gate
+from gateway.edge.holder import TableHolder
+from gateway.edge.metering import UsageSink
+from gateway.edge.metrics import EdgeMetrics
+from gateway.edge.reports import Reporter
+from gateway.edge.table import Table
+from gateway.edge.upstreams import ServerPool
+from wire.sealing import Sealer
+
+logger = logging.getLogger(__name__)
+VALKEY_SECONDS = 2.0  # for any answer; what waits is off the request's path
+_LEAVING_SECONDS = 2.0  # for cancelled requests to close their connections
+
+
+class Edge:
+    """Everything one edge process holds. `running` is its life."""
+
+    def __init__(self, config: EdgeConfig, sealer: Sealer) -> None:
+        self.config = config
+        self.clock = EdgeClock()
+        self._client = connect(config.redis_url)
+        self.holder = TableHolder(self._client, sealer, self.clock, self._on_table)
+        self.reporter = Reporter(self._client, config.edge_id, self.clock, self._facts)
+        self.gate = Gate(config, self.clock, self.reporter.changed)
+        self.gate.table = lambda: self.holder.table
+        self.usage = UsageSink(self._client)
+        self.pool = ServerPool(
+            sealer,
+            connect_seconds=config.connect_seconds,
+            answer_seconds=config.answer_seconds,
+        )
+        self.parts = Parts(config, self.clock, self.holder, self.gate, self.pool)
+        self.metrics = EdgeMetrics(
+            lambda: self.gate.in_flight, self._table_age, lambda: self.usage.dropped
+        )
+        self._changed = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Loops run inside; afterwards requests have ended, goodbye is said, all is closed."""
+        loops = (self.holder.run(), self.reporter.run(), self.usage.run(), self._follow())
+        tasks = [asyncio.create_task(loop) for loop in loops]
+        try:
+            yield
+            await self._wait_until_empty()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self.reporter.goodbye()
+            await self.usage.flush()
+            await self.pool.close()
+            await self._client.aclose()
+
+    def _on_table(self, _: Table) -> None:
+        """A new table: end what must end, echo its generations, let draining servers go."""
+        self.gate.review_all()
+        self.reporter.urge()
+        self._changed.set()
+
+    async def _follow(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            if self.holder.table is not None:
+                await self.pool.follow(self.holder.table.lanes.values())
+
+    def _facts(self) -> tuple[Table | None, Mapping[str, int]]:
+        return self.holder.table, self.gate.in_flight
+
+    def _table_age(self) -> float | None:
+        table = self.holder.table
+        return None if table is None else self.clock.now() - table.confirmed_at
+
+    async def _wait_until_empty(self) -> None:
+        """Goodbye means nothing is in flight: wait for requests that are just being cancelled."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVING_SECONDS):
+                await self.gate.is_empty.wait()
+
+
+def connect(url: str) -> "redis.Redis":
+    """A client whose every answer has a time limit; nothing is tried twice behind our back."""
+    return redis.Redis.from_url(
+        url,
+        socket_connect_timeout=VALKEY_SECONDS,
+        socket_timeout=VALKEY_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )

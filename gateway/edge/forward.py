@@ -1,0 +1,127 @@
+"""Forwards one admitted request to its model server, and the answer back as it comes."""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import aiohttp
+from yarl import URL
+
+from gateway.edge.answer import Answer
+from gateway.edge.body import pieces
+from gateway.edge.exchange import Exchange, MovedError
+from gateway.edge.headers import Headers, client_headers, upstream_headers
+from gateway.edge.refusals import EdgeRefusal, refuse
+from gateway.edge.routing import Route
+from gateway.edge.upstreams import ON_CONNECTED, Server
+
+logger = logging.getLogger(__name__)
+_AT_ONCE_BYTES = 262_144  # a larger body is written piece by piece
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What goes up: the request as it came."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: Headers
+    body: bytes
+
+
+class NotSentError(Exception):
+    """The model server could not be reached; it has not seen a byte."""
+
+
+async def forward(
+    exchange: Exchange, server: Server, parcel: Parcel, answer: Answer
+) -> EdgeRefusal | None:
+    """Pass one request up and its answer down; None when all of it has been written.
+
+    Else why it ended, for the caller to tell the client. The connection is closed or idle in
+    either case. Raises NotSentError and MovedError while nothing has been sent to either side.
+    """
+    server.users += 1
+    try:
+        async with exchange.limit:
+            exchange.open()
+            return await _exchange(exchange, server, parcel, answer)
+    except TimeoutError:
+        if exchange.stopped_by is None:
+            raise
+    finally:
+        exchange.close()
+        server.users -= 1
+    return exchange.stopped_by
+
+
+async def _exchange(
+    exchange: Exchange, server: Server, parcel: Parcel, answer: Answer
+) -> EdgeRefusal | None:
+    failure = "the model server did not answer."
+    try:
+        response = await _request(exchange, server, parcel)
+        async with contextlib.aclosing(_chunks(response)) as chunks:
+            if response.status == 401:
+                failure = "the model server does not accept the gateway's key."
+                raise aiohttp.ClientError(failure)
+            failure = "the model server broke off its answer."
+            await answer.start(response.status, _headers(response, exchange.route))
+            async for chunk in chunks:
+                await answer.write(chunk)
+        exchange.is_complete = True
+        return None
+    except (aiohttp.ClientError, OSError) as error:
+        lane = exchange.route.lane.slug
+        logger.warning("lane %s: %s (%s)", lane, failure, type(error).__name__)
+        return upstream_failed(failure)
+
+
+async def _request(exchange: Exchange, server: Server, parcel: Parcel) -> aiohttp.ClientResponse:
+    query = b"?" + parcel.query if parcel.query else b""
+    url = URL(server.upstream.base_url + parcel.path + query.decode("latin-1"), encoded=True)
+    ON_CONNECTED.set(exchange.connected)
+    length = len(parcel.body)
+    headers = upstream_headers(parcel.headers, server.key)
+    headers.append(("content-length", str(length)))
+    data = parcel.body if length <= _AT_ONCE_BYTES else _pieces(parcel.body)
+    try:
+        return await server.session.request(
+            parcel.method, url, data=data, headers=headers, allow_redirects=False
+        )
+    except MovedError:
+        raise
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+        if exchange.was_sent:
+            raise
+        raise NotSentError from error
+
+
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The answer as it comes; the connection closes unless it was read to its end."""
+    try:
+        async for chunk in response.content.iter_any():
+            yield chunk
+    finally:
+        response.close()
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for piece in pieces(body):
+        yield piece
+
+
+def _headers(response: aiohttp.ClientResponse, route: Route) -> Headers:
+    headers = client_headers(response.raw_headers)
+    headers.append((b"x-slotserve-lane", route.lane.slug.encode()))
+    headers.append((b"x-slotserve-preset", route.upstream.preset.encode()))
+    if route.fallback is not None:
+        headers.append((b"x-slotserve-fallback", route.fallback.encode()))
+    return headers
+
+
+def upstream_failed(words: str) -> EdgeRefusal:
+    """502."""
+    return refuse("upstream_failed", words)

@@ -1,0 +1,99 @@
+"""Usage: one record for each request, through a bounded buffer, off the request's path."""
+
+import asyncio
+import logging
+import re
+from collections import deque
+from itertools import islice
+
+import redis.asyncio as redis
+from redis.exceptions import RedisError
+
+from wire.edges import USAGE_STREAM
+from wire.usage import STREAM_LENGTH, Usage, encode_usage
+
+logger = logging.getLogger(__name__)
+BUFFER_RECORDS = 10_000
+_BATCH_RECORDS = 200
+_PAUSE_SECONDS = 0.2  # records gather for so long before they are sent
+_RETRY_SECONDS = 1.0
+_LAST_SECONDS = 2.0
+_BROKEN = (RedisError, OSError, TimeoutError)
+TAIL_BYTES = 4096
+_PROMPT = re.compile(rb'"(?:prompt|input)_tokens"\s*:\s*(\d{1,9})\b')
+_COMPLETION = re.compile(rb'"(?:completion|output)_tokens"\s*:\s*(\d{1,9})\b')
+
+
+class UsageSink:
+    """Holds records until Valkey has them. When it is full the oldest goes, and is counted."""
+
+    def __init__(self, client: "redis.Redis") -> None:
+        self.dropped = 0
+        self._client = client
+        self._buffer: deque[Usage] = deque()
+        self._filled = asyncio.Event()
+
+    def put(self, usage: Usage) -> None:
+        """Take one record; never waits."""
+        if len(self._buffer) >= BUFFER_RECORDS:
+            self._buffer.popleft()
+            self.dropped += 1
+        self._buffer.append(usage)
+        self._filled.set()
+
+    async def run(self) -> None:
+        """Send for ever."""
+        while True:
+            await self._filled.wait()
+            await asyncio.sleep(_PAUSE_SECONDS)
+            try:
+                await self._send_all()
+            except _BROKEN:
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def flush(self) -> None:
+        """Send what is left, if Valkey answers in time; count what must be dropped."""
+        try:
+            async with asyncio.timeout(_LAST_SECONDS):
+                await self._send_all()
+        except _BROKEN:
+            self.dropped += len(self._buffer)
+            logger.warning("%d usage records are lost: Valkey does not answer", self.dropped)
+
+    async def _send_all(self) -> None:
+        while self._buffer:
+            batch = list(islice(self._buffer, _BATCH_RECORDS))
+            dropped = self.dropped
+            pipeline = self._client.pipeline(transaction=False)
+            for usage in batch:
+                pipeline.xadd(USAGE_STREAM, encode_usage(usage), maxlen=STREAM_LENGTH)  # type: ignore[arg-type]
+            await pipeline.execute()
+            for _ in range(len(batch) - (self.dropped - dropped)):
+                self._buffer.popleft()
+        self._filled.clear()
+
+
+class Tail:
+    """The last bytes of an answer, where servers put the token counts; never the answer itself."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+
+    def add(self, chunk: bytes) -> None:
+        """The next bytes of the answer."""
+        self._kept = (
+            (self._kept + chunk)[-TAIL_BYTES:] if len(chunk) < TAIL_BYTES else chunk[-TAIL_BYTES:]
+        )
+
+    def ends_event(self) -> bool:
+        """Whether the last event of a stream is complete."""
+        return not self._kept or self._kept.endswith((b"\n\n", b"\r\n\r\n"))
+
+    def tokens(self) -> tuple[int | None, int | None]:
+        """Prompt and completion tokens, if the answer tells them."""
+        return _last(_PROMPT, self._kept), _last(_COMPLETION, self._kept)
+
+
+def _last(pattern: re.Pattern[bytes], text: bytes) -> int | None:
+    found = pattern.findall(text)
+    return int(found[-1]) if found else None

@@ -1,0 +1,31 @@
+"""/ready: whether this edge should get requests, and why not. Pure."""
+
+from typing import Any
+
+from gateway.edge.clock import MOST_SKEW_SECONDS
+from gateway.edge.table import Table
+
+
+def readiness(
+    table: Table | None, now: float, *, skew: float, max_age: float
+) -> tuple[bool, dict[str, Any]]:
+    """Ready with a fresh table and clocks that agree; the lanes are told, not judged."""
+    reasons = []
+    if table is None:
+        reasons.append("no route table has been read yet")
+    elif now - table.confirmed_at > max_age:
+        reasons.append(f"the route table is {now - table.confirmed_at:.0f} s old")
+    if skew > MOST_SKEW_SECONDS:
+        reasons.append(f"clocks differ by {skew:.1f} s; {MOST_SKEW_SECONDS:g} s are allowed")
+    return not reasons, {
+        "status": "not ready" if reasons else "ready",
+        "reasons": reasons,
+        "table": None
+        if table is None
+        else {"version": table.version, "age_seconds": round(now - table.confirmed_at, 3)},
+        "clock_skew_seconds": round(skew, 3),
+        "lanes": {
+            lane.slug: {"phase": lane.phase, "draining": lane.draining, "enabled": lane.enabled}
+            for lane in (table.lanes.values() if table is not None else ())
+        },
+    }

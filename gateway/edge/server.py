@@ -1,0 +1,77 @@
+"""The edge's process: its socket, its settings and uvicorn, without an access log."""
+
+import argparse
+import logging
+import math
+import socket
+import sys
+
+import uvicorn
+
+from gateway.edge.app import EdgeApp
+from gateway.edge.config import EdgeConfig, read_config
+from gateway.edge.edge import Edge
+from wire.env import SettingError
+from wire.sealing import Sealer, read_table_keys
+
+KEEP_ALIVE_SECONDS = 75  # longer than clients keep an idle connection, so that they close it
+BACKLOG = 2048
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until TERM; the exit status. One sentence when it cannot start."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
+    try:
+        config = read_config(options.host, options.port)
+        sealer = Sealer(read_table_keys())
+        listening = listen(options.host, options.port)
+    except (SettingError, OSError) as error:
+        print(f"the gateway cannot start: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    server_of(config, sealer).run(sockets=[listening])
+    return 0
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The listening socket; OSError with a sentence when the address cannot be used."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(
+            f"{host}:{port} cannot be listened on ({reason}); choose another --port"
+        ) from error
+
+
+def server_of(config: EdgeConfig, sealer: Sealer) -> uvicorn.Server:
+    """uvicorn, set for streams: no access log, no server header, a limit on the last requests."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            EdgeApp(Edge(config, sealer)),
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=math.ceil(config.stop_seconds),
+        )
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m gateway.edge", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=8001)
+    return parser
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """A cut answer is how the edge tells of a broken one: it has logged that itself."""
+    return record.msg != "ASGI callable returned without completing response."
