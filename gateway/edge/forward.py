@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
 import aiohttp
@@ -99,7 +99,7 @@ async def _request(exchange: Exchange, server: Server, parcel: Parcel) -> aiohtt
         raise NotSentError from error
 
 
-async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
     """The answer as it comes; the connection closes unless it was read to its end."""
     try:
         async for chunk in response.content.iter_any():

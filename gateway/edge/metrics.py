@@ -23,7 +23,7 @@ class _Now(Collector):
         self._table_age = table_age
         self._usage_dropped = usage_dropped
 
-    def collect(self) -> list[GaugeMetricFamily | CounterMetricFamily]:  # type: ignore[override]
+    def collect(self) -> list[GaugeMetricFamily | CounterMetricFamily]:
         """The families, made anew."""
         flight = GaugeMetricFamily(
             "slotserve_edge_in_flight", "Requests at a model server", labels=["lane"]

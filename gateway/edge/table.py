@@ -7,11 +7,9 @@ when their digest changes. All times are seconds since 1970 by the database's cl
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
-
-from wire.sealing import Sealer
 
 TOKENS_PART = "tokens"
 PRESETS_PART = "presets"
@@ -97,6 +95,16 @@ class Head:
     parts: Mapping[str, str]  # part name -> digest
 
 
+class Signer(Protocol):
+    """What heads are signed with: `wire.sealing.Sealer`. Routing stays pure without importing it."""
+
+    def sign(self, payload: bytes) -> str:
+        """The payload's signature."""
+
+    def verify(self, payload: bytes, signature: str) -> bool:
+        """Whether one of our keys made this signature."""
+
+
 class TableError(ValueError):
     """A head or part that is not what it says: unsigned, altered, or of another format."""
 
@@ -106,13 +114,13 @@ def digest_of(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
-def encode_head(head: Head, sealer: Sealer) -> tuple[bytes, str]:
+def encode_head(head: Head, sealer: Signer) -> tuple[bytes, str]:
     """The head's bytes and their signature."""
     payload = orjson.dumps(head, option=orjson.OPT_SORT_KEYS)
     return payload, sealer.sign(payload)
 
 
-def decode_head(payload: bytes, signature: str, sealer: Sealer) -> Head:
+def decode_head(payload: bytes, signature: str, sealer: Signer) -> Head:
     """The head; TableError when none of the keys signed it."""
     if not sealer.verify(payload, signature):
         raise TableError("the route table's head is not signed by a known key")
