@@ -35,13 +35,13 @@ ONLY_ROW = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
-    """Encoded parts with their place in the order of tables."""
+class Encoded:
+    """The parts of the facts that held at or after `read_at`."""
 
-    version: int
-    confirmed_at: float
+    read_at: datetime
     parts: Mapping[str, bytes]
     digests: Mapping[str, str]
+    digest: str  # of the digests
 
 
 def publish() -> bool:
@@ -60,35 +60,43 @@ def publish() -> bool:
         return False
 
 
-def _publish_once(sealer: Sealer, offset: float, *, is_new: bool) -> bool:
-    table = number(is_new=is_new)
-    head = Head(table.version, table.confirmed_at, offset, table.digests)
-    return store.store(head, table.parts, sealer)
+def number(*, is_new: bool = False) -> tuple[int, Encoded]:
+    """The present facts and their number: a new one when they differ from the last published.
+
+    Facts that are still the last published ones keep their number, for which no lock is needed:
+    on SQLite it would hold up every writer at each beat.
+    """
+    last = TableState.objects.filter(pk=ONLY_ROW).first()
+    if last is not None and not is_new:
+        table = encode_facts(clock.database_now())
+        if table.digest == last.digest:
+            return last.version, table
+    return _number_locked(is_new=is_new)
 
 
-def number(*, is_new: bool = False) -> Numbered:
-    """The present facts with their number: a new one when they differ from the last published."""
-    with transaction.atomic():
-        state = _locked_state()
-        now = clock.database_now()
-        parts = read_parts(now)
-        digests = {name: digest_of(payload) for name, payload in parts.items()}
-        digest = digest_of(encode_part(digests))
-        if is_new or digest != state.digest or not state.version:
-            state.version = max(state.version + 1, int(now.timestamp() * 1000))
-            state.digest = digest
-            state.save(update_fields=["version", "digest"])
-    return Numbered(state.version, now.timestamp(), parts, digests)
-
-
-def read_parts(now: datetime) -> dict[str, bytes]:
+def encode_facts(now: datetime) -> Encoded:
     """Every part, encoded: tokens, presets, and one for each lane; nine queries."""
     drain = settings.SLOTSERVE_DRAIN_SECONDS
     lanes = {LANE_PREFIX + lane.slug: lane_route(lane, drain) for lane in read_lanes(now)}
     values = {TOKENS_PART: read_tokens(now), PRESETS_PART: read_presets(), **lanes}
-    return {name: encode_part(value) for name, value in values.items()}
+    parts = {name: encode_part(value) for name, value in values.items()}
+    digests = {name: digest_of(payload) for name, payload in parts.items()}
+    return Encoded(now, parts, digests, digest_of(encode_part(digests)))
 
 
-def _locked_state() -> TableState:
-    """The one row, locked; made when missing, also when another publisher makes it too."""
-    return TableState.objects.select_for_update().get_or_create(pk=ONLY_ROW)[0]
+def _publish_once(sealer: Sealer, offset: float, *, is_new: bool) -> bool:
+    version, table = number(is_new=is_new)
+    head = Head(version, table.read_at.timestamp(), offset, table.digests)
+    return store.store(head, table.parts, sealer)
+
+
+@transaction.atomic
+def _number_locked(*, is_new: bool) -> tuple[int, Encoded]:
+    """Lock, read, number: in this order, so that a higher number never stands for older facts."""
+    state = TableState.objects.select_for_update().get_or_create(pk=ONLY_ROW)[0]
+    table = encode_facts(clock.database_now())
+    if is_new or table.digest != state.digest:
+        state.version = max(state.version + 1, int(table.read_at.timestamp() * 1000))
+        state.digest = table.digest
+        state.save(update_fields=["version", "digest"])
+    return state.version, table

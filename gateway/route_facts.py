@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models.functions import Greatest
 
 from bookings.models import Booking, State
 from gateway.edge.table import Grant, TokenEntry
@@ -160,13 +161,12 @@ def _grants(now: datetime) -> dict[int, list[Grant]]:
     """The confirmed bookings of the next days that are not over, by lane."""
     until = now + timedelta(days=settings.SLOTSERVE_TABLE_DAYS)
     rows = Booking.objects.filter(state=State.CONFIRMED, end__gt=now, start__lt=until)
-    fields = ("lane_id", "pk", "owner_id", "start", "end", "confirmed_at", "preset__slug")
+    # Of 20,000 rows most of the time goes into making times: the database finds the later one.
+    active_from = Greatest("start", "confirmed_at")
+    fields = ("lane_id", "pk", "owner_id", active_from, "end", "preset__slug")
     grants: dict[int, list[Grant]] = defaultdict(list)
-    for lane, pk, owner, start, end, confirmed, preset in rows.order_by("start").values_list(
-        *fields
-    ):
-        active_from = max(start, confirmed).timestamp()
-        grants[lane].append(Grant(pk, owner, active_from, end.timestamp(), preset))
+    for lane, pk, owner, start, end, preset in rows.order_by("start").values_list(*fields):
+        grants[lane].append(Grant(pk, owner, start.timestamp(), end.timestamp(), preset))
     return grants
 
 

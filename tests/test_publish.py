@@ -5,6 +5,8 @@ from typing import cast
 
 import pytest
 import redis
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from redis.client import PubSub
 
 from gateway import publish, store
@@ -46,8 +48,9 @@ def hash_at(key: str) -> dict[bytes, bytes]:
     return cast(dict[bytes, bytes], ticks.valkey().hgetall(key))
 
 
-def store_late(table: publish.Numbered) -> bool:
-    late = Head(table.version, table.confirmed_at, 0.0, table.digests)
+def store_late(numbered: tuple[int, publish.Encoded]) -> bool:
+    version, table = numbered
+    late = Head(version, table.read_at.timestamp(), 0.0, table.digests)
     return store.store(late, table.parts, Sealer(read_table_keys()))
 
 
@@ -81,6 +84,13 @@ def test_unchanged_facts_renew_the_confirmation_only() -> None:
     assert (second.version, second.parts) == (first.version, first.parts)
     assert second.confirmed_at > first.confirmed_at
     assert ticks.valkey().info("commandstats")["cmdstat_hset"]["calls"] == sent + 1  # the head
+
+
+def test_unchanged_facts_are_renewed_without_writing_to_the_database() -> None:
+    publish.publish()
+    with CaptureQueriesContext(connection) as queries:
+        assert publish.publish()
+    assert all(query["sql"].startswith("SELECT") for query in queries)
 
 
 def test_changed_facts_get_a_higher_version_and_send_what_changed() -> None:

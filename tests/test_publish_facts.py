@@ -22,7 +22,7 @@ NOW = at(0)
 
 
 def lane_part(lane: Lane, now: datetime = NOW) -> LaneRoute:
-    return decode_lane(publish.read_parts(now)[f"lane:{lane.slug}"])
+    return decode_lane(publish.encode_facts(now).parts[f"lane:{lane.slug}"])
 
 
 def current(preset: Preset) -> PresetRevision:
@@ -138,7 +138,7 @@ def test_a_slug_wins_over_an_alias_of_the_same_name() -> None:
     builders.preset("a", aliases=["b", "c"])
     builders.preset("b", aliases=["c"])
     Preset.objects.create(slug="without-a-revision")
-    names = decode_presets(publish.read_parts(NOW)["presets"])
+    names = decode_presets(publish.encode_facts(NOW).parts["presets"])
     assert names.pop("without-a-revision") == "without-a-revision"
     assert names == {"a": "a", "b": "b", "c": "a"}
 
@@ -150,12 +150,12 @@ def test_only_usable_tokens_are_in_the_table() -> None:
     tokens.revoke(token(owner), actor=owner)
     token(builders.person("gone"))
     User.objects.filter(username="gone").update(is_active=False)
-    held = decode_tokens(publish.read_parts(now)["tokens"])
+    held = decode_tokens(publish.encode_facts(now).parts["tokens"])
     assert list(held) == [good.digest]
     entry = held[good.digest]
     assert (entry.token_id, entry.owner_id, entry.lanes) == (good.pk, owner.pk, ("fast",))
     assert (entry.scopes, entry.expires_at) == (("read",), (now + timedelta(hours=1)).timestamp())
-    assert not decode_tokens(publish.read_parts(now + timedelta(hours=1))["tokens"])
+    assert not decode_tokens(publish.encode_facts(now + timedelta(hours=1)).parts["tokens"])
 
 
 def test_the_number_of_queries_does_not_grow(
@@ -170,11 +170,11 @@ def test_the_number_of_queries_does_not_grow(
     # Lanes with orders; servers; failures; bookings; load history; file sizes; limits of tokens;
     # tokens; presets.
     with django_assert_num_queries(9):
-        publish.read_parts(NOW)
+        publish.encode_facts(NOW)
 
 
 def test_the_same_facts_give_the_same_parts() -> None:
     booking = builders.booking()
     order(booking.lane, booking.preset)
     later = NOW + timedelta(seconds=30)
-    assert publish.read_parts(NOW) == publish.read_parts(later)
+    assert publish.encode_facts(NOW).parts == publish.encode_facts(later).parts

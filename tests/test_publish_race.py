@@ -22,7 +22,7 @@ ROUNDS = 8
 
 def number_and_close(_: object = None) -> int:
     try:
-        return publish.number(is_new=True).version
+        return publish.number(is_new=True)[0]
     finally:
         connections.close_all()
 
@@ -54,6 +54,6 @@ def test_after_a_race_of_publishers_the_table_shows_the_newest_facts(valkey: str
         Sealer(read_table_keys()),
     )
     assert head.version == TableState.objects.get().version
-    parts = publish.read_parts(builders.NOON)
+    parts = publish.encode_facts(builders.NOON).parts
     assert ticks.valkey().hgetall(TABLE_PARTS) == {n.encode(): p for n, p in parts.items()}
     ticks.valkey().close()
