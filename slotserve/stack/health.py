@@ -16,7 +16,7 @@ PROBE_SECONDS = 5.0
 
 async def wait_for_valkey(socket: Path) -> None:
     """Return when Valkey answers a PING on its socket; StartError when it does not."""
-    await _until(partial(_pongs, socket), f"Valkey has not answered on {socket}")
+    await _until(partial(_pongs, socket), f"Valkey has not answered on {socket}", "logs/valkey.log")
 
 
 async def wait_for_pages(urls: dict[str, str]) -> None:
@@ -29,13 +29,15 @@ async def wait_for_pages(urls: dict[str, str]) -> None:
         await asyncio.gather(*waits)
 
 
-async def _until(is_well: Callable[[], Awaitable[bool]], complaint: str) -> None:
+async def _until(
+    is_well: Callable[[], Awaitable[bool]], complaint: str, place: str = "its lines"
+) -> None:
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             while not await is_well():  # noqa: ASYNC110 - what is waited for is another process
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        raise StartError(f"{complaint}: see its lines above.") from None
+        raise StartError(f"{complaint}: {place} may say why.") from None
 
 
 async def _is_well(client: httpx.AsyncClient, url: str) -> bool:

@@ -64,7 +64,8 @@ class Product:
         argv = [str(get_binary_path()), "--port", "0", "--unixsocket", str(self.socket)]
         argv += ["--unixsocketperm", "700", "--save", "", "--appendonly", "no"]
         argv += ["--maxmemory-policy", "noeviction", "--dir", str(self.runtime)]
-        return Part("valkey", (*argv, "--loglevel", "warning"), self._environment())
+        argv += ["--logfile", str(self.folder.logs / "valkey.log")]
+        return Part("valkey", tuple(argv), self._environment())
 
     def setup(self) -> Part:
         """Migrations, static files, checks, and what a first start makes."""
