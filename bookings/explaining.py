@@ -19,7 +19,7 @@ def explain(lane: Lane, now: datetime) -> str:
 
 
 def explain_all(lanes: list[Lane] | None, now: datetime) -> str:
-    """The same of several lanes, or of all, by name; six queries."""
+    """The same of several lanes, or of all, by name; seven queries."""
     found = sorted(situations(lanes, now).values(), key=lambda situation: situation.lane)
     return "\n\n".join("\n".join(_lines(situation, now)) for situation in found)
 

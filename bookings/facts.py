@@ -1,30 +1,18 @@
-"""Everything that bears on what lanes should run, read in six queries for any number of them."""
+"""Everything that bears on what lanes should run, read in seven queries for any number of them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar
 
 from django.conf import settings
-from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from bookings.models import Booking, State
+from bookings import fact_queries as queries
+from bookings.fact_queries import KnownRevision, Revisions
+from bookings.models import Booking
 from bookings.situation import Choice, Claim, Failure, Margins, Report, Situation, Standing, Target
 from lanes.estimates import Pair, first_guess, mean_loads
-from lanes.models import Lane, ManualChoice, Order, PresetFailure, PresetRevision, Runtime
-
-CLAIM_NAMES = ("claim_0", "claim_1", "claim_2")  # in progress and the next two: none looks further
-RUNTIME_NAME = "newest_runtime"
-OVER_NAME = "is_over"
-REVISION = ("preset", "model_file")
-
-
-class _OfLane(Protocol):
-    lane_id: int
-
-
-Row = TypeVar("Row", bound=_OfLane)
+from lanes.models import Lane, ManualChoice, Order, PresetFailure, Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +27,7 @@ class LaneFacts:
     runtime: Runtime | None  # the newest
     failures: tuple[PresetFailure, ...]  # in force
     past_failures: tuple[PresetFailure, ...]  # of bookings that are over
+    revisions: Revisions
     means: Mapping[Pair, float]  # load history, seconds
 
     @property
@@ -55,33 +44,36 @@ class LaneFacts:
 
 
 def situations(lanes: Iterable[Lane] | None, now: datetime) -> dict[int, Situation]:
-    """What `decide` needs of these lanes, or of all, by primary key; six queries."""
+    """What `decide` needs of these lanes, or of all, by primary key; seven queries."""
     pks = None if lanes is None else {lane.pk for lane in lanes}
     return {pk: situation_of(facts) for pk, facts in read_facts(pks, now).items()}
 
 
 def read_facts(lane_pks: Collection[int] | None, now: datetime) -> dict[int, LaneFacts]:
-    """The facts of these lanes, or of all, by primary key, in six queries.
+    """The facts of these lanes, or of all, by primary key, in seven queries.
 
-    Lanes with what hangs on them by one key; bookings; choices; runtimes; failures; load history.
+    Lanes with what hangs on them by one key; bookings; choices; runtimes; failures; the
+    revisions that all these name; load history.
     """
-    lanes = list(_lanes(lane_pks, now))
+    lanes = list(queries.lanes(lane_pks, now))
     pks = [lane.pk for lane in lanes]
-    bookings = _by_lane(_bookings(lanes))
-    choices = _by_lane(_choices(pks, now))
-    runtimes = _by_lane(_runtimes(lanes))
-    failures = _by_lane(_failures(pks, now))
-    means = mean_loads(_pairs(lanes, bookings, choices))
+    bookings = queries.by_lane(queries.bookings(lanes))
+    choices = queries.by_lane(queries.choices(pks, now))
+    runtimes = queries.by_lane(queries.runtimes(lanes))
+    failures = queries.by_lane(queries.failures(pks, now))
+    revisions = queries.revisions(lanes, bookings, choices)
+    means = mean_loads(queries.pairs(lanes, bookings, choices, revisions))
     return {
         lane.pk: LaneFacts(
             now=now,
             lane=lane,
             bookings=tuple(bookings.get(lane.pk, ())),
             choice=next(iter(choices.get(lane.pk, ())), None),
-            is_choice_over=any(_is_over(choice) for choice in choices.get(lane.pk, ())),
+            is_choice_over=any(queries.is_over(choice) for choice in choices.get(lane.pk, ())),
             runtime=next(iter(runtimes.get(lane.pk, ())), None),
-            failures=tuple(f for f in failures.get(lane.pk, ()) if not _is_over(f)),
-            past_failures=tuple(f for f in failures.get(lane.pk, ()) if _is_over(f)),
+            failures=tuple(f for f in failures.get(lane.pk, ()) if not queries.is_over(f)),
+            past_failures=tuple(f for f in failures.get(lane.pk, ()) if queries.is_over(f)),
+            revisions=revisions,
             means=means,
         )
         for lane in lanes
@@ -90,14 +82,13 @@ def read_facts(lane_pks: Collection[int] | None, now: datetime) -> dict[int, Lan
 
 def situation_of(facts: LaneFacts) -> Situation:
     """The same facts in the words of `decide`; a reload that is due forgets the failures."""
-    lane, default = facts.lane, facts.lane.default_preset
     has_choice = facts.choice is not None and not facts.is_choice_over
     return Situation(
-        lane=lane.slug,
-        is_enabled=lane.enabled,
+        lane=facts.lane.slug,
+        is_enabled=facts.lane.enabled,
         claims=tuple(_claim(facts, booking) for booking in facts.bookings),
         choice=_choice(facts, facts.choice) if facts.choice and has_choice else None,
-        default=target_of(facts, default.current if default else None),
+        default=_current_target(facts, facts.lane.default_preset_id),
         order=_standing(facts, facts.order) if facts.order else None,
         report=_report(facts.runtime) if facts.runtime else None,
         failures=() if facts.reload_asked_at else tuple(_failure(f) for f in facts.failures),
@@ -115,14 +106,14 @@ def margins() -> Margins:
     )
 
 
-def revision_of(facts: LaneFacts, booking: Booking) -> PresetRevision | None:
+def revision_of(facts: LaneFacts, booking: Booking) -> KnownRevision | None:
     """What a booking runs: the revision pinned for it, else its preset's current one.
 
     A pin holds once the lane's order serves the booking, or it has begun; a pin of another lane,
     of a preset it had before, or of a booking in progress that is being reloaded does not.
     """
-    pinned = booking.pinned_revision
-    current = booking.preset.current if booking.preset else None
+    pinned = facts.revisions.by_pk.get(booking.pinned_revision_id or 0)
+    current = facts.revisions.current.get(booking.preset_id or 0)
     if pinned is None or pinned.preset_id != booking.preset_id:
         return current
     if is_in_progress(booking, facts.now):
@@ -136,13 +127,17 @@ def is_in_progress(booking: Booking, now: datetime) -> bool:
     return booking.start <= now and booking.confirmed_at is not None and booking.confirmed_at <= now
 
 
-def target_of(facts: LaneFacts, revision: PresetRevision | None) -> Target | None:
+def _target(facts: LaneFacts, revision: KnownRevision | None) -> Target | None:
     """The revision as a target of this lane, with its estimate there."""
     if revision is None:
         return None
     mean = facts.means.get((facts.lane.pk, revision.preset_id))
-    seconds = first_guess(revision.model_file.size_bytes) if mean is None else mean
-    return Target(revision.pk, revision.preset.slug, seconds)
+    seconds = first_guess(revision.size_bytes) if mean is None else mean
+    return Target(revision.pk, revision.preset, seconds)
+
+
+def _current_target(facts: LaneFacts, preset_id: int | None) -> Target | None:
+    return _target(facts, facts.revisions.current.get(preset_id or 0))
 
 
 def _claim(facts: LaneFacts, booking: Booking) -> Claim:
@@ -152,18 +147,17 @@ def _claim(facts: LaneFacts, booking: Booking) -> Claim:
         start=booking.start,
         end=booking.end,
         confirmed_at=booking.confirmed_at or booking.start,
-        target=target_of(facts, revision_of(facts, booking)),
+        target=_target(facts, revision_of(facts, booking)),
     )
 
 
 def _choice(facts: LaneFacts, choice: ManualChoice) -> Choice:
-    revision = choice.preset.current if choice.preset else None
-    return Choice(target_of(facts, revision), choice.made_at, choice.until)
+    return Choice(_current_target(facts, choice.preset_id), choice.made_at, choice.until)
 
 
 def _standing(facts: LaneFacts, order: Order) -> Standing:
     return Standing(
-        target=target_of(facts, order.target),
+        target=_target(facts, facts.revisions.by_pk.get(order.target_id or 0)),
         generation=order.generation,
         ordered_at=order.ordered_at,
         rule=order.rule,
@@ -184,97 +178,3 @@ def _failure(failure: PresetFailure) -> Failure:
     if failed_at is None:
         raise ValueError(f"failure {failure.pk} counts {failure.count} but has no time")
     return Failure(failure.revision_id, failure.count, failed_at)
-
-
-# --- Queries ----------------------------------------------------------------------------------
-def _lanes(lane_pks: Collection[int] | None, now: datetime) -> QuerySet[Lane]:
-    """Lanes with host, default, order, reload, and which bookings and runtime are theirs.
-
-    The keys come by index, a few look-ups a lane: a window function would rank every booking.
-    Confirmed bookings do not overlap, so their ends are in the order of their starts.
-    """
-    claims = Booking.objects.filter(
-        lane=OuterRef("pk"), state=State.CONFIRMED, end__gt=now
-    ).order_by("end")
-    runtimes = Runtime.objects.filter(lane=OuterRef("pk")).order_by("-pk")
-    lanes = Lane.objects.all() if lane_pks is None else Lane.objects.filter(pk__in=lane_pks)
-    return lanes.select_related(
-        "host",
-        "reload_request",
-        *(f"default_preset__current__{name}" for name in REVISION),
-        *(f"order__target__{name}" for name in REVISION),
-    ).annotate(
-        **{n: Subquery(claims.values("pk")[i : i + 1]) for i, n in enumerate(CLAIM_NAMES)},
-        **{RUNTIME_NAME: Subquery(runtimes.values("pk")[:1])},
-    )
-
-
-def _bookings(lanes: list[Lane]) -> QuerySet[Booking]:
-    named = (getattr(lane, name) for lane in lanes for name in CLAIM_NAMES)
-    return (
-        Booking.objects.filter(pk__in={pk for pk in named if pk is not None})
-        .select_related(
-            *(f"{r}__{n}" for r in ("preset__current", "pinned_revision") for n in REVISION)
-        )
-        .order_by("start")
-    )
-
-
-def _choices(lane_pks: list[int], now: datetime) -> QuerySet[ManualChoice]:
-    """Open choices; `is_over`: their time is up, or a booking came into progress after them."""
-    begun_after = Booking.objects.filter(
-        Q(start__gt=OuterRef("made_at")) | Q(confirmed_at__gt=OuterRef("made_at")),
-        lane=OuterRef("lane"),
-        state=State.CONFIRMED,
-        end__gt=OuterRef("made_at"),
-        start__lte=now,
-        confirmed_at__lte=now,
-        confirmed_at__lt=F("end"),
-    )
-    return (
-        ManualChoice.objects.filter(lane__in=lane_pks, ended_at=None)
-        .select_related(*(f"preset__current__{name}" for name in REVISION))
-        .annotate(**{OVER_NAME: Q(until__lte=now) | Exists(begun_after)})
-    )
-
-
-def _runtimes(lanes: list[Lane]) -> QuerySet[Runtime]:
-    newest = (getattr(lane, RUNTIME_NAME) for lane in lanes)
-    return Runtime.objects.filter(pk__in={pk for pk in newest if pk is not None})
-
-
-def _failures(lane_pks: list[int], now: datetime) -> QuerySet[PresetFailure]:
-    """Failures in force; `is_over`: the booking they were for has ended or left the lane."""
-    booking = Booking.objects.filter(
-        pk=OuterRef("booking_id_for"), lane=OuterRef("lane"), state=State.CONFIRMED, end__gt=now
-    )
-    return PresetFailure.objects.filter(lane__in=lane_pks, count__gt=0).annotate(
-        **{OVER_NAME: Q(booking_id_for__isnull=False) & ~Exists(booking)}
-    )
-
-
-def _pairs(
-    lanes: list[Lane],
-    bookings: Mapping[int, list[Booking]],
-    choices: Mapping[int, list[ManualChoice]],
-) -> set[Pair]:
-    """Every (lane, preset) whose estimate a decision may need."""
-    pairs: set[tuple[int, int | None]] = set()
-    for lane in lanes:
-        order = getattr(lane, "order", None)
-        pairs.add((lane.pk, lane.default_preset_id))
-        pairs.add((lane.pk, order.target.preset_id if order and order.target else None))
-        pairs.update((lane.pk, booking.preset_id) for booking in bookings.get(lane.pk, ()))
-        pairs.update((lane.pk, choice.preset_id) for choice in choices.get(lane.pk, ()))
-    return {(lane, preset) for lane, preset in pairs if preset is not None}
-
-
-def _by_lane(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    grouped: dict[int, list[Row]] = {}
-    for row in rows:
-        grouped.setdefault(row.lane_id, []).append(row)
-    return grouped
-
-
-def _is_over(row: Model) -> bool:
-    return bool(getattr(row, OVER_NAME))

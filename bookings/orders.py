@@ -11,11 +11,12 @@ from enum import Enum
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from bookings.fact_queries import KnownRevision
 from bookings.facts import LaneFacts, revision_of
 from bookings.models import Booking, Kind, State
 from bookings.situation import Decision
 from lanes import ticks
-from lanes.models import LaneEvent, ManualChoice, Order, PresetFailure, PresetRevision
+from lanes.models import LaneEvent, ManualChoice, Order, PresetFailure
 
 log = logging.getLogger(__name__)
 SENTENCE_CHARACTERS = 500
@@ -116,7 +117,7 @@ def _swap(facts: LaneFacts, seen: Order, columns: dict[str, object]) -> bool:
     return still.update(**columns, decided_at=decided_at) == 1
 
 
-def _pin_due(facts: LaneFacts, decision: Decision) -> PresetRevision | None:
+def _pin_due(facts: LaneFacts, decision: Decision) -> KnownRevision | None:
     """The revision to pin for the decision's booking, unless it is pinned already."""
     booking = _booking(facts, decision.booking_id)
     if booking is None or booking.kind == Kind.GPU:
@@ -126,7 +127,7 @@ def _pin_due(facts: LaneFacts, decision: Decision) -> PresetRevision | None:
 
 
 def _write_pins(
-    facts: LaneFacts, seen: Order, decision: Decision, pinned: PresetRevision | None
+    facts: LaneFacts, seen: Order, decision: Decision, pinned: KnownRevision | None
 ) -> None:
     """Pin the booking that is served now; drop the pin of one left before it began."""
     if pinned and (booking := _booking(facts, decision.booking_id)):
@@ -134,9 +135,9 @@ def _write_pins(
             pk=booking.pk,
             lane=facts.lane,
             state=State.CONFIRMED,
-            preset=booking.preset,
-            pinned_revision=booking.pinned_revision,
-        ).update(pinned_revision=pinned)
+            preset=booking.preset_id,
+            pinned_revision=booking.pinned_revision_id,
+        ).update(pinned_revision=pinned.pk)
     left = seen.booking_id_for
     if left is None or left == decision.booking_id:
         return
@@ -187,13 +188,10 @@ def _tell(facts: LaneFacts, seen: Order, decision: Decision, columns: dict[str, 
     )
     if "target_id" in columns:
         _say(facts, "order", decision.sentence)
-    elif seen.target:
-        why = (
-            "reloading"
-            if columns.get("is_reload", seen.is_reload)
-            else "restarting for its next user"
-        )
-        _say(facts, "restart", f"{why}: {seen.target.preset}")
+    elif decision.target:
+        is_reload = columns.get("is_reload", seen.is_reload)
+        why = "reloading" if is_reload else "restarting for another person"
+        _say(facts, "restart", f"{why}: {decision.target.preset}")
 
 
 def _say(facts: LaneFacts, kind: str, sentence: str) -> None:

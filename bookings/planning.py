@@ -39,7 +39,7 @@ class PlanOutcome:
 def plan_lanes(lane_pks: Collection[int] | None = None) -> PlanOutcome:
     """Decide for these lanes, or for all, and write what differs from their orders.
 
-    Seven queries when nothing changes: the clock, and the six of the facts. A lane that fails is
+    Eight queries when nothing changes: the clock, and the seven of the facts. A lane that fails is
     logged and skipped. When an answer can change before the next beat, a tick is set for then.
     """
     now = clock.database_now()

@@ -1,14 +1,14 @@
 """The system check of the seconds that scheduling reckons with."""
 
 import pytest
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import Settings
 
 from lanes.checks import check_margins
 
 
 @pytest.mark.parametrize(("drain", "is_refused"), [(30, False), (40, False), (41, True)])
 def test_drain_and_stop_must_fit_into_the_buffer(
-    settings: SettingsWrapper, drain: float, is_refused: bool
+    settings: Settings, drain: float, is_refused: bool
 ) -> None:
     settings.SLOTSERVE_DRAIN_SECONDS = drain
     settings.SLOTSERVE_STOP_TIMEOUT_SECONDS = 20

@@ -219,7 +219,9 @@ class TestPins:
         assert pinned(booking) == newest.pk
 
     @pytest.mark.parametrize(
-        "change", [{"state": "cancelled"}, {"start": at(200), "end": at(260)}], ids=str
+        "change",
+        [{"state": "cancelled"}, {"start": at(200), "end": at(260), "original_end": at(260)}],
+        ids=str,
     )
     def test_a_commitment_that_is_given_up_drops_the_pin(
         self, time: Clock, change: dict[str, object]
@@ -473,7 +475,7 @@ class TestTicks:
         assert asked == []
 
 
-def test_an_unchanged_tick_takes_seven_queries_however_many_lanes() -> None:
+def test_an_unchanged_tick_takes_eight_queries_however_many_lanes() -> None:
     preset = builders.preset()
     for _ in range(5):
         lane = builders.lane(default_preset=preset)
@@ -483,11 +485,11 @@ def test_an_unchanged_tick_takes_seven_queries_however_many_lanes() -> None:
         serving(lane)
     plan_lanes()
 
-    # clock; lanes, bookings, choices, runtimes, failures, load history
+    # clock; lanes, bookings, choices, runtimes, failures, revisions, load history
     with CaptureQueriesContext(connection) as queries:
         outcome = plan_lanes()
 
-    assert len(queries) == 7
+    assert len(queries) == 8
     assert len(outcome.decisions) == 5
 
 
