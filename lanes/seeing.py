@@ -110,7 +110,9 @@ def _process(record: records.Record | None) -> Process:
         return Process.UNBORN
     if not record.is_of_this_boot:
         return Process.REBOOTED
-    return Process.LIVING if record.is_shim_alive else Process.GONE
+    if not record.is_shim_alive:
+        return Process.GONE
+    return Process.UNBORN if record.pid is None else Process.LIVING
 
 
 def _running(runtime: Runtime) -> Running:

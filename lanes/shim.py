@@ -26,7 +26,7 @@ from lanes.logs import RotatingLog
 
 NO_ORDER, TOO_LATE, NOT_STARTED, LOCKED = 64, 69, 71, 75
 LOCK_SECONDS = 0.5  # a look tests the lock for an instant: that must not turn a shim away
-LOG_SECONDS = 1.0  # how long what is left in the pipe is read after the end
+LOG_SECONDS = 0.3  # how long what is left in the pipe is read after the end
 PR_SET_PDEATHSIG = 1
 IS_LINUX = sys.platform == "linux"
 if not IS_LINUX:

@@ -1,0 +1,171 @@
+"""Real model servers for tests: a fake engine, orders by hand, and looks until something is so."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from lanes import clock, processes, records, supervisor
+from lanes.engines.base import Launch, ServerSpec
+from lanes.models import Lane, Order, Preset, Runtime
+from tests import builders
+from wire.sealing import Sealer, read_table_keys
+
+SERVERS = Path(__file__).parent / "servers"
+NO_PROGRAM = "/no/such/program"
+
+
+class FakeEngine:
+    """Starts one of tests/servers: the preset's first argument names it."""
+
+    health_path = "/health"
+    protected_path: str | None = "/props"
+
+    def launch(self, spec: ServerSpec) -> Launch:
+        """The program, told its address and key by the environment."""
+        program = SERVERS / f"{spec.arguments[0]}.py"
+        environment = {
+            "TEST_ADDRESS": spec.address,
+            "TEST_PORT": str(spec.port),
+            "TEST_API_KEY": spec.api_key,
+        }
+        python = NO_PROGRAM if spec.arguments[0] == NO_PROGRAM else sys.executable
+        return Launch((python, "-S", str(program)), environment)
+
+    def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
+        """The last line of the log."""
+        return f"exit {exit_status}: {(log_tail.splitlines() or [''])[-1]}"
+
+
+def preset(kind: str = "good") -> Preset:
+    """A preset that runs tests/servers/<kind>.py."""
+    return builders.preset(arguments=[kind])
+
+
+def order(
+    lane: Lane, wanted: Preset | None, *, is_reload: bool = False, is_fresh: bool = False
+) -> Order:
+    """The lane's next order, as a planner would write it."""
+    now = clock.database_now()
+    made, _ = Order.objects.get_or_create(
+        lane=lane, defaults={"sentence": "test", "ordered_at": now, "decided_at": now}
+    )
+    made.target = wanted.current if wanted else None
+    made.generation += 1
+    made.is_reload = is_reload
+    if is_reload or is_fresh:
+        made.fresh_from = made.generation
+    made.save()
+    return made
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Poll until it is so."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {seconds} s")
+        time.sleep(0.01)
+
+
+def look_until(lane: Lane, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Look at the lane again and again, as its worker does, until it is so."""
+
+    def looked() -> bool:
+        supervisor.look(lane.pk)
+        return condition()
+
+    until(looked, seconds)
+
+
+def newest(lane: Lane) -> Runtime | None:
+    """The lane's newest runtime."""
+    return Runtime.objects.filter(lane=lane).order_by("-pk").first()
+
+
+def is_phase(lane: Lane, phase: str, generation: int | None = None) -> Callable[[], bool]:
+    """Whether the newest runtime is in this phase (of this generation)."""
+
+    def is_so() -> bool:
+        runtime = newest(lane)
+        if runtime is None or runtime.phase != phase:
+            return False
+        return generation is None or runtime.generation == generation
+
+    return is_so
+
+
+def make_ready(lane: Lane, wanted: Preset) -> Runtime:
+    """Order it and look until it is ready."""
+    made = order(lane, wanted)
+    look_until(lane, is_phase(lane, "ready", made.generation))
+    runtime = newest(lane)
+    assert runtime is not None
+    return runtime
+
+
+def key_of(runtime: Runtime) -> str:
+    """The server's API key."""
+    key = Sealer(read_table_keys()).open(runtime.sealed_key)
+    assert key is not None
+    return key
+
+
+def kill(pid: int) -> None:
+    """End a process as a person would: kill -9."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def servers(lane_pk: int | None = None) -> list[int]:
+    """Processes of this installation (of one lane) but the shims."""
+    found = processes.of_installation(records.installation_id(), lane_pk)
+    return [s.pid for s in found if processes.SHIM not in processes.environment(s.pid)]
+
+
+def processes_of(installation: str) -> list[int]:
+    """Every living process that carries this installation's name, found without our own code."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() == psutil.STATUS_ZOMBIE or process.pid == os.getpid():
+                continue
+            if process.environ().get("SLOTSERVE_INSTALLATION") == installation:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+class Foreigner:
+    """A server that is not ours: it says 200 to everything."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")

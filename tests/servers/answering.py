@@ -1,0 +1,37 @@
+"""A model server without a model: /health for all, everything else for those with the key."""
+
+import os
+import socket
+import sys
+import threading
+
+
+def answer(connection: socket.socket, is_loaded: bool, needs_key: bool) -> None:
+    """Answer one request and close."""
+    with connection:
+        request = connection.recv(65536).decode()
+        path = request.split(" ")[1]
+        key = f"Authorization: Bearer {os.environ.get('TEST_API_KEY')}"
+        if path == "/hang":
+            connection.recv(65536)  # until the client leaves
+            return
+        status = "200 OK" if is_loaded else "503 Service Unavailable"
+        if is_loaded and needs_key and path != "/health" and key not in request:
+            status = "401 Unauthorized"
+        head = f"HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}"
+        connection.sendall(head.encode())
+
+
+def serve(*, is_loaded: bool = True, needs_key: bool = True) -> None:
+    """Listen where the environment says and answer for ever."""
+    place = (os.environ["TEST_ADDRESS"], int(os.environ["TEST_PORT"]))
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(place)
+    listener.listen()
+    sys.stdout.write(f"listening on {place}\n")
+    sys.stdout.flush()
+    while True:
+        connection, _ = listener.accept()
+        arguments = (connection, is_loaded, needs_key)
+        threading.Thread(target=answer, args=arguments, daemon=True).start()

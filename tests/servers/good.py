@@ -1,0 +1,5 @@
+"""Answers as it should and ends at TERM."""
+
+from answering import serve
+
+serve()
