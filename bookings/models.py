@@ -1,36 +1,21 @@
 """Bookings: a member's claim on a lane for [start, end)."""
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import DateTimeRangeField, RangeBoundary, RangeOperators
 from django.db import models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor as Editor
 from django.db.models import F, Func, Q
 
+from bookings.querysets import BookingQuerySet
+from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, Kind, State, Status
 from lanes.models import Lane, Preset, PresetRevision
 
-
-class Kind(models.TextChoices):
-    """What is booked: one preset on the lane, or the whole GPU without a model server."""
-
-    MODEL = "model", "One model"
-    GPU = "gpu", "Whole GPU"
-
-
-class State(models.TextChoices):
-    """What was decided about a booking. Whether it is upcoming, running or over is derived."""
-
-    PENDING = "pending", "Waiting for approval"
-    CONFIRMED = "confirmed", "Confirmed"
-    REJECTED = "rejected", "Rejected"
-    CANCELLED = "cancelled", "Cancelled"
-
-
-# The states in which a booking keeps others from its time. The database guards list them too.
-OCCUPYING = (State.PENDING, State.CONFIRMED)
-OVERLAP_CONSTRAINT = "bookings_no_overlap"
+__all__ = ["OCCUPYING", "Booking", "Kind", "State", "Status"]
 
 
 class TstzRange(Func):
@@ -104,6 +89,8 @@ class Booking(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
 
+    objects = BookingQuerySet.as_manager()
+
     class Meta:
         ordering: ClassVar = ["start", "pk"]
         indexes: ClassVar = [
@@ -112,7 +99,7 @@ class Booking(models.Model):
                 condition=Q(state__in=("pending", "confirmed")),
                 name="bookings_occupying",
             ),
-            # SQLite does not use a partial index for bound values, and the planner reads this often.
+            # SQLite uses no partial index for bound values, and the planner reads this often.
             models.Index(fields=["lane", "state", "end"], name="bookings_by_end"),
             models.Index(fields=["owner", "-start"], name="bookings_of_owner"),
         ]
@@ -132,6 +119,17 @@ class Booking(models.Model):
                 condition=~Q(state="confirmed") | Q(confirmed_at__isnull=False),
                 name="bookings_confirmed_has_time",
             ),
+            # Another state would slip past the overlap guards, which list those that occupy.
+            models.CheckConstraint(
+                condition=Q(state__in=("pending", "confirmed", "rejected", "cancelled")),
+                name="bookings_state_known",
+                violation_error_message="There is no such state of a booking.",
+            ),
+            models.CheckConstraint(
+                condition=Q(original_end__gte=F("end")),
+                name="bookings_original_end_last",
+                violation_error_message="A release may only make a booking shorter.",
+            ),
             PostgresExclusion(
                 name=OVERLAP_CONSTRAINT,
                 expressions=[
@@ -146,3 +144,26 @@ class Booking(models.Model):
         return (
             f"#{self.pk} {self.lane} {self.start:%Y-%m-%d %H:%M} - {self.end:%H:%M} ({self.state})"
         )
+
+    @property
+    def active_from(self) -> datetime:
+        """From when it counts as in progress: one confirmed late begins late."""
+        return max(self.start, self.confirmed_at) if self.confirmed_at else self.start
+
+    def status(self, now: datetime) -> Status:
+        """Where it stands at `now`."""
+        if self.state not in OCCUPYING:
+            return Status(self.state)
+        if self.state == State.PENDING:
+            return Status.PENDING if now < self.end else Status.EXPIRED
+        if now >= self.end:
+            return Status.RELEASED if self.released_at else Status.ENDED
+        return Status.IN_PROGRESS if now >= self.active_from else Status.UPCOMING
+
+    def is_changeable_by(self, user: User | AnonymousUser) -> bool:
+        """Whether it is theirs, or they administer."""
+        return user.is_staff or (user.is_authenticated and user.pk == self.owner_id)
+
+    def purpose_for(self, user: User | AnonymousUser) -> str:
+        """What it is for, to its owner and administrators; nobody else is told."""
+        return self.purpose if self.is_changeable_by(user) else ""

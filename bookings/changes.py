@@ -1,0 +1,184 @@
+"""Changing when, where and what of a booking that is not over.
+
+In progress, only its end and its preset can change. Where a lane needs approval, a member may make
+a confirmed booking shorter; any other move asks for approval again, which a booking in progress or
+an extension cannot wait for: those are refused.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from django.contrib.auth.models import User
+
+from bookings.models import Booking
+from bookings.rules import (
+    NAIVE,
+    Wish,
+    in_utc,
+    is_naive,
+    kind_objection,
+    lane_objection,
+    preset_objection,
+    time_objection,
+)
+from bookings.settling import Answer, Held, change, place, tell
+from bookings.states import Kind, State, Status
+from lanes.models import Lane, Preset
+from lanes.refusals import Refusal
+
+IN_PROGRESS = Refusal(
+    "wrong_state",
+    "This booking is in progress: only its end and its preset can change. Release it and book anew "
+    "for another start or lane.",
+)
+NEEDS_APPROVAL = Refusal(
+    "needs_approval",
+    "This lane needs an administrator's approval: book the extra time as a booking of its own.",
+)
+NOT_LATER = Refusal(
+    "not_later", "An extension must end later than the booking: move or release it to shorten it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a move asks for; None: as it is."""
+
+    start: datetime | None
+    end: datetime
+    lane: Lane | None = None
+    kind: str | None = None
+    preset: Preset | None = None
+
+
+def move(  # noqa: PLR0913 - what is wished, all by name
+    booking: Booking,
+    *,
+    actor: User,
+    start: datetime,
+    end: datetime,
+    lane: Lane | None = None,
+    kind: str | None = None,
+    preset: Preset | None = None,
+) -> Answer:
+    """Give a booking other times, another lane, kind or preset; what is None stays as it is.
+
+    Refusals: those of `book`, not_yours, wrong_state, too_late, needs_approval.
+    """
+    if is_naive(start, end):
+        return NAIVE
+    asked = Asked(in_utc(start), in_utc(end), lane, kind, preset)
+    return change(booking, actor, partial(_move, asked), to_lane=lane)
+
+
+def extend(booking: Booking, *, actor: User, end: datetime) -> Answer:
+    """Give a booking a later end.
+
+    Refusals: naive_time, not_later, too_far, slot_taken (SlotTaken), not_yours, wrong_state,
+    too_late, lane_disabled, needs_approval, busy.
+    """
+    if is_naive(end):
+        return NAIVE
+    return change(booking, actor, partial(_extend, in_utc(end)))
+
+
+def _extend(end: datetime, held: Held) -> Answer:
+    if end <= held.booking.end:
+        return NOT_LATER
+    wish = _wish(Asked(None, end), held)
+    return NEEDS_APPROVAL if _must_ask(wish, held) else _apply(wish, held, "extended")
+
+
+def _move(asked: Asked, held: Held) -> Answer:
+    booking, wish = held.booking, _wish(asked, held)
+    if booking.status(held.now) is Status.IN_PROGRESS:
+        if not wish.is_start_kept or wish.lane.pk != booking.lane_id:
+            return IN_PROGRESS
+        if _must_ask(wish, held):
+            return NEEDS_APPROVAL
+    return _apply(wish, held, "moved")
+
+
+def _wish(asked: Asked, held: Held) -> Wish:
+    """What is asked for, completed with what is."""
+    booking = held.booking
+    kind = asked.kind or booking.kind
+    is_kept = asked.preset is None and kind == Kind.MODEL
+    return Wish(
+        lane=held.lanes[asked.lane.pk if asked.lane else booking.lane_id],
+        kind=kind,
+        preset=booking.preset if is_kept else asked.preset,
+        start=asked.start or booking.start,
+        end=asked.end,
+        is_start_kept=asked.start in {None, booking.start},
+    )
+
+
+def _apply(wish: Wish, held: Held, verb: str) -> Answer:
+    """Check, then write, then say so on the lane it is on now and on the one it left."""
+    booking, now, left = held.booking, held.now, held.booking.lane
+    refusal = time_objection(wish, now) or kind_objection(wish) or _claim_objection(wish, booking)
+    if refusal:
+        return refusal
+    _decide(booking, wish, held)
+    _write(booking, wish)
+    refusal = place(booking, now)
+    if refusal:
+        return refusal
+    tell(booking, verb, held.actor, now)
+    if left.pk != booking.lane_id:
+        tell(booking, verb, held.actor, now, left=left)
+    return booking
+
+
+def _claim_objection(wish: Wish, booking: Booking) -> Refusal | None:
+    """What a new claim needs; giving some of a booking back needs nothing."""
+    if _is_narrower(wish, booking):
+        return None
+    is_fit = wish.lane.pk == booking.lane_id and _has_preset_of(wish, booking)
+    return lane_objection(wish.lane) or (None if is_fit else preset_objection(wish))
+
+
+def _must_ask(wish: Wish, held: Held) -> bool:
+    """Whether a confirmed booking would have to wait for an administrator again."""
+    return (
+        held.booking.state == State.CONFIRMED
+        and wish.lane.needs_approval
+        and not held.actor.is_staff
+        and not _is_narrower(wish, held.booking)
+    )
+
+
+def _is_narrower(wish: Wish, booking: Booking) -> bool:
+    """Whether it claims nothing that the booking does not hold."""
+    return (
+        wish.lane.pk == booking.lane_id
+        and _has_preset_of(wish, booking)
+        and booking.start <= wish.start
+        and wish.end <= booking.end
+    )
+
+
+def _has_preset_of(wish: Wish, booking: Booking) -> bool:
+    return (wish.preset.pk if wish.preset else None) == booking.preset_id
+
+
+def _decide(booking: Booking, wish: Wish, held: Held) -> None:
+    """Pending again where approval is needed, confirmed where a pending one needs none."""
+    if _must_ask(wish, held):
+        booking.state, booking.confirmed_at, booking.decided_by = State.PENDING, None, None
+    elif booking.state == State.PENDING and not wish.lane.needs_approval:
+        booking.state, booking.confirmed_at = State.CONFIRMED, held.now
+
+
+def _write(booking: Booking, wish: Wish) -> None:
+    is_commitment_kept = (
+        wish.lane.pk == booking.lane_id
+        and _has_preset_of(wish, booking)
+        and wish.start == booking.start
+    )
+    if not is_commitment_kept:
+        booking.pinned_revision = None
+    booking.lane, booking.kind, booking.preset = wish.lane, wish.kind, wish.preset
+    booking.start, booking.end, booking.original_end = wish.start, wish.end, wish.end

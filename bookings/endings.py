@@ -1,0 +1,140 @@
+"""Giving a booking back, approving or rejecting it, and restoring one that was given up."""
+
+from django.contrib.auth.models import User
+
+from bookings.models import Booking
+from bookings.rules import Wish, lane_objection, preset_objection
+from bookings.settling import (
+    NOT_ADMINISTRATOR,
+    NOT_YOURS,
+    TOO_LATE,
+    Answer,
+    Held,
+    change,
+    hold,
+    place,
+    settle,
+    tell,
+)
+from bookings.states import State, Status
+from lanes.refusals import Refusal
+
+RELEASE_INSTEAD = Refusal("wrong_state", "This booking is in progress: release it instead.")
+NOT_PENDING = Refusal("wrong_state", "This booking does not wait for approval.")
+NOT_GIVEN_UP = Refusal("wrong_state", "This booking was neither cancelled nor rejected.")
+
+
+def release(booking: Booking, *, actor: User) -> Answer:
+    """End a booking in progress now, keeping its original end; cancel one that has not begun.
+
+    Refusals: not_yours, wrong_state, too_late, busy.
+    """
+    return change(booking, actor, _release)
+
+
+def cancel(booking: Booking, *, actor: User) -> Answer:
+    """Cancel a booking that has not begun or still waits for approval.
+
+    Refusals: wrong_state (in progress: release it instead), not_yours, too_late, busy.
+    """
+    return change(booking, actor, _cancel)
+
+
+def approve(booking: Booking, *, actor: User) -> Answer:
+    """Confirm a pending booking; begun already, it is in progress from now.
+
+    Refusals: not_administrator, wrong_state, too_late, lane_disabled, busy.
+    """
+    return change(booking, actor, _approve, is_for_staff=True)
+
+
+def reject(booking: Booking, *, actor: User) -> Answer:
+    """Turn a pending booking down; its time is free. Refusals: those of `approve`."""
+    return change(booking, actor, _reject, is_for_staff=True)
+
+
+def restore(booking: Booking, *, actor: User) -> Answer:
+    """Bring back what is left of a cancelled booking, or, for administrators, of a rejected one.
+
+    Refusals: not_yours, not_administrator, wrong_state, too_late, lane_disabled, unknown_preset,
+    slot_taken (SlotTaken), busy.
+    """
+
+    def under_lock() -> Answer:
+        held = hold(booking, actor)
+        if isinstance(held, Refusal):
+            return held
+        return _restore_objection(held) or _restore(held)
+
+    return settle(under_lock)
+
+
+def _release(held: Held) -> Answer:
+    booking, now = held.booking, held.now
+    # Not even begun at this very moment: an interval of no length is none.
+    if booking.status(now) is not Status.IN_PROGRESS or now == booking.start:
+        return _give_up(held, State.CANCELLED)
+    booking.end = booking.released_at = now
+    booking.save(update_fields=["end", "released_at"])
+    tell(booking, "released", held.actor, now)
+    return booking
+
+
+def _cancel(held: Held) -> Answer:
+    if held.booking.status(held.now) is Status.IN_PROGRESS:
+        return RELEASE_INSTEAD
+    return _give_up(held, State.CANCELLED)
+
+
+def _approve(held: Held) -> Answer:
+    booking, now = held.booking, held.now
+    refusal = NOT_PENDING if booking.state != State.PENDING else lane_objection(booking.lane)
+    if refusal:
+        return refusal
+    booking.state, booking.confirmed_at, booking.decided_by = State.CONFIRMED, now, held.actor
+    booking.save(update_fields=["state", "confirmed_at", "decided_by"])
+    tell(booking, "approved", held.actor, now)
+    return booking
+
+
+def _reject(held: Held) -> Answer:
+    if held.booking.state != State.PENDING:
+        return NOT_PENDING
+    held.booking.decided_by = held.actor
+    return _give_up(held, State.REJECTED)
+
+
+def _give_up(held: Held, state: State) -> Answer:
+    held.booking.state = state
+    held.booking.save(update_fields=["state", "decided_by"])
+    tell(held.booking, state.value, held.actor, held.now)
+    return held.booking
+
+
+def _restore_objection(held: Held) -> Refusal | None:
+    booking, actor = held.booking, held.actor
+    if not booking.is_changeable_by(actor):
+        return NOT_YOURS
+    if booking.state not in {State.CANCELLED, State.REJECTED}:
+        return NOT_GIVEN_UP
+    if booking.state == State.REJECTED and not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    return TOO_LATE if held.now >= booking.end else None
+
+
+def _restore(held: Held) -> Answer:
+    """Like booking anew what is left: others may have used the time until now."""
+    booking, now, lane = held.booking, held.now, held.booking.lane
+    booking.start = max(booking.start, now)
+    wish = Wish(lane, booking.kind, booking.preset, booking.start, booking.end)
+    refusal = lane_objection(lane) or preset_objection(wish)
+    if refusal:
+        return refusal
+    is_confirmed = held.actor.is_staff or not lane.needs_approval
+    booking.state = State.CONFIRMED if is_confirmed else State.PENDING
+    booking.confirmed_at = now if is_confirmed else None
+    refusal = place(booking, now)
+    if refusal:
+        return refusal
+    tell(booking, "restored", held.actor, now)
+    return booking

@@ -1,0 +1,136 @@
+"""The database as the last referee of overlaps, and what its refusals mean.
+
+PostgreSQL has the exclusion constraint of the migrations. SQLite has triggers, which Django drops
+whenever it rebuilds the table: they are put back after every migration, and checked for.
+"""
+
+import sqlite3
+from enum import Enum, auto
+
+import psycopg
+from django.apps import AppConfig
+from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, TABLE
+
+OVERLAP_TEXT = "slotserve_overlap"
+FORMAT_TEXT = "slotserve_time_format"
+
+_STATES = ", ".join(f"'{state.value}'" for state in OCCUPYING)
+# Constants of this project only: nothing that anybody sends.
+_IS_TAKEN = f"""
+WHEN NEW.state IN ({_STATES}) AND EXISTS (
+    SELECT 1 FROM {TABLE} AS other
+    WHERE other.lane_id = NEW.lane_id AND other.state IN ({_STATES})
+    AND other."end" > NEW."start" AND other."start" < NEW."end"
+"""  # noqa: S608
+_OVERLAP = f")\nBEGIN SELECT RAISE(ABORT, '{OVERLAP_TEXT}'); END"
+
+# Times are text there, and compare rightly only in the one format that Django writes.
+_SECONDS = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:[0-5][0-9]"
+_MICROSECONDS = f"{_SECONDS}.[0-9][0-9][0-9][0-9][0-9][0-9]"
+_TIMES = ("start", "end", "original_end", "created_at", "confirmed_at", "released_at")
+_IS_FOREIGN = " OR ".join(
+    f"""NOT (NEW."{name}" GLOB '{_SECONDS}' OR NEW."{name}" GLOB '{_MICROSECONDS}')"""
+    for name in _TIMES
+)
+_FORMAT = f"\nWHEN {_IS_FOREIGN}\nBEGIN SELECT RAISE(ABORT, '{FORMAT_TEXT}'); END"
+
+_INSERT = f"BEFORE INSERT ON {TABLE}"
+_UPDATE = f'BEFORE UPDATE OF id, lane_id, "start", "end", state ON {TABLE}'
+_BODIES = {
+    f"{OVERLAP_CONSTRAINT}_insert": f"{_INSERT}{_IS_TAKEN}{_OVERLAP}",
+    f"{OVERLAP_CONSTRAINT}_update": f"{_UPDATE}{_IS_TAKEN}AND other.id <> OLD.id\n{_OVERLAP}",
+    "bookings_time_format_insert": f"{_INSERT}{_FORMAT}",
+    "bookings_time_format_update": f"BEFORE UPDATE ON {TABLE}{_FORMAT}",
+}
+STATEMENTS = {name: f"CREATE TRIGGER {name} {body}" for name, body in _BODIES.items()}
+
+_BUSY_STATES = {
+    "40P01",  # deadlock
+    "40001",  # serialization failure
+    "55P03",  # lock timeout
+    "57014",  # statement timeout
+    "23503",  # what the booking names was deleted meanwhile
+}
+_BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+class Verdict(Enum):
+    """What the database meant by an error."""
+
+    OVERLAP = auto()
+    BUSY = auto()
+    OTHER = auto()
+
+
+def verdict(error: Error) -> Verdict:
+    """Tell an overlap and a database that is busy from errors that nobody expected."""
+    cause = error.__cause__
+    if isinstance(cause, psycopg.Error):
+        return _of_postgresql(cause)
+    return _of_sqlite(cause) if isinstance(cause, sqlite3.Error) else Verdict.OTHER
+
+
+def guards_present(alias: str = DEFAULT_DB_ALIAS) -> bool:
+    """Whether this database itself refuses overlapping bookings."""
+    connection = connections[alias]
+    if connection.vendor == "sqlite":
+        return not _missing(connection)
+    return connection.vendor == "postgresql" and _has_exclusion(connection)
+
+
+def table_exists(connection: BaseDatabaseWrapper) -> bool:
+    """Whether the bookings' table is there at all: before the first migration it is not."""
+    with connection.cursor() as cursor:
+        return TABLE in connection.introspection.table_names(cursor)
+
+
+def install(connection: BaseDatabaseWrapper) -> None:
+    """Put SQLite's missing triggers back, replacing any that differ. PostgreSQL needs nothing."""
+    if connection.vendor != "sqlite" or not table_exists(connection):
+        return
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        for name in _missing(connection):
+            cursor.execute(f"DROP TRIGGER IF EXISTS {name}")
+            cursor.execute(STATEMENTS[name])
+
+
+def install_after_migrating(sender: AppConfig, using: str, **_: object) -> None:
+    """What post_migrate calls."""
+    install(connections[using])
+
+
+def _missing(connection: BaseDatabaseWrapper) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s", [TABLE]
+        )
+        present = dict(cursor.fetchall())
+    return [name for name, statement in STATEMENTS.items() if present.get(name) != statement]
+
+
+def _has_exclusion(connection: BaseDatabaseWrapper) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = to_regclass(%s)"
+            " AND contype = 'x' AND convalidated AND NOT condeferrable",
+            [OVERLAP_CONSTRAINT, TABLE],
+        )
+        return cursor.fetchone() is not None
+
+
+def _of_postgresql(cause: psycopg.Error) -> Verdict:
+    if cause.sqlstate == "23P01" and cause.diag.constraint_name == OVERLAP_CONSTRAINT:
+        return Verdict.OVERLAP
+    return Verdict.BUSY if cause.sqlstate in _BUSY_STATES else Verdict.OTHER
+
+
+def _of_sqlite(cause: sqlite3.Error) -> Verdict:
+    code = cause.sqlite_errorcode
+    if code == sqlite3.SQLITE_CONSTRAINT_TRIGGER and str(cause) == OVERLAP_TEXT:
+        return Verdict.OVERLAP
+    is_gone = code == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
+    # The low byte is the primary code: SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY.
+    return Verdict.BUSY if is_gone or code & 0xFF in _BUSY_CODES else Verdict.OTHER

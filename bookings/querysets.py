@@ -1,0 +1,38 @@
+"""Reads of bookings."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Self
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import models
+
+from bookings.states import OCCUPYING
+
+if TYPE_CHECKING:
+    from bookings.models import Booking  # noqa: F401 - named in a string below
+
+
+class BookingQuerySet(models.QuerySet["Booking"]):
+    """Bookings, narrowed by who asks, by time and by lane."""
+
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """All for whoever is logged in (the calendar is shared), none for a stranger."""
+        return self.all() if user.is_authenticated else self.none()
+
+    def others(self, pk: int | None) -> Self:
+        """All but that one; all, without one."""
+        return self.exclude(pk=pk) if pk else self.all()
+
+    def current(self, now: datetime) -> Self:
+        """Those that keep others from time still to come, by start."""
+        return self.filter(state__in=OCCUPYING, end__gt=now).order_by("start", "pk")
+
+    def past(self, now: datetime) -> Self:
+        """The rest: over, cancelled, rejected, never approved; newest first."""
+        is_current = models.Q(state__in=OCCUPYING, end__gt=now)
+        return self.exclude(is_current).order_by("-start", "-pk")
+
+    def in_the_way(self, lane_pk: int, start: datetime, end: datetime) -> Self:
+        """Those that hold some of [start, end) on the lane, by start."""
+        held = self.filter(lane=lane_pk, state__in=OCCUPYING, end__gt=start, start__lt=end)
+        return held.order_by("start", "pk")

@@ -1,0 +1,101 @@
+"""The one service that books, moves, extends, approves, restores and gives back.
+
+Pages, REST, admin and commands call these and nothing else. Each answers the booking as it is
+then, or a refusal; nothing was written when it refuses.
+"""
+
+from datetime import datetime
+from functools import partial
+
+from django.contrib.auth.models import User
+
+from bookings.changes import extend, move
+from bookings.endings import approve, cancel, reject, release, restore
+from bookings.models import Booking
+from bookings.rules import (
+    NAIVE,
+    Wish,
+    in_utc,
+    is_naive,
+    kind_objection,
+    lane_objection,
+    preset_objection,
+    purpose_objection,
+    time_objection,
+)
+from bookings.settling import GONE, Answer, lock, place, settle, tell
+from bookings.states import State
+from lanes import clock
+from lanes.models import Lane, Preset
+
+__all__ = ["approve", "book", "cancel", "extend", "move", "reject", "release", "restore"]
+
+
+def book(  # noqa: PLR0913 - what is wished, all by name
+    *,
+    owner: User,
+    lane: Lane,
+    kind: str,
+    preset: Preset | None,
+    start: datetime | None,
+    end: datetime,
+    purpose: str = "",
+) -> Answer:
+    """Book [start, end) for a member; without a start, from now.
+
+    Pending where the lane needs approval and the owner is no administrator. Refusals: naive_time,
+    ends_before_start, in_the_past, too_far, wrong_kind, unknown_preset, bad_purpose,
+    lane_disabled, slot_taken (SlotTaken), busy, wrong_state (lane deleted meanwhile).
+    """
+    if is_naive(start, end):
+        return NAIVE
+    refusal = purpose_objection(purpose)
+    if refusal:
+        return refusal
+    return settle(partial(_book, owner, lane.pk, (kind, preset, start, end), purpose))
+
+
+def _book(
+    owner: User,
+    lane_pk: int,
+    asked: tuple[str, Preset | None, datetime | None, datetime],
+    purpose: str,
+) -> Answer:
+    """Lock, then check, then write."""
+    lane = lock(owner.pk, {lane_pk}).get(lane_pk)
+    now = clock.database_now()
+    if lane is None:
+        return GONE
+    kind, preset, start, end = asked
+    wish = Wish(lane, kind, preset, in_utc(start) if start else now, in_utc(end))
+    refusal = (
+        time_objection(wish, now)
+        or kind_objection(wish)
+        or lane_objection(lane)
+        or preset_objection(wish)
+    )
+    if refusal:
+        return refusal
+    booking = _new(owner, wish, purpose, now)
+    refusal = place(booking, now)
+    if refusal:
+        return refusal
+    tell(booking, "created", owner, now)
+    return booking
+
+
+def _new(owner: User, wish: Wish, purpose: str, now: datetime) -> Booking:
+    is_confirmed = owner.is_staff or not wish.lane.needs_approval
+    return Booking(
+        lane=wish.lane,
+        owner=owner,
+        kind=wish.kind,
+        preset=wish.preset,
+        start=wish.start,
+        end=wish.end,
+        original_end=wish.end,
+        state=State.CONFIRMED if is_confirmed else State.PENDING,
+        confirmed_at=now if is_confirmed else None,
+        created_at=now,
+        purpose=purpose.strip(),
+    )

@@ -1,0 +1,158 @@
+"""How a booking is settled: one transaction, locks in one order, the database as last referee.
+
+Locks: the member's row, then lanes by primary key, then the booking. `now` is read after them.
+SQLite has one writer at a time instead (IMMEDIATE transactions).
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.utils import timezone
+
+from bookings.availability import obstacle, slot_taken
+from bookings.guards import Verdict, verdict
+from bookings.models import Booking
+from bookings.refusals import Interval, SlotTaken
+from bookings.sentences import clock as words_of
+from bookings.states import OCCUPYING
+from lanes import clock, ticks
+from lanes.models import Lane, LaneEvent
+from lanes.refusals import Refusal
+
+log = logging.getLogger(__name__)
+
+BUSY = Refusal("busy", "Another change came at the same moment: try again.")
+GONE = Refusal("wrong_state", "This no longer exists: look again.")
+NOT_YOURS = Refusal("not_yours", "This booking belongs to somebody else.")
+NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")
+TOO_LATE = Refusal("too_late", "This booking is over.")
+Answer = Booking | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A booking as it is now, under lock, and who wants to change it."""
+
+    booking: Booking
+    actor: User
+    lanes: dict[int, Lane]  # locked: the booking's own, and the one it may move to
+    now: datetime
+
+
+def settle(work: Callable[[], Answer]) -> Answer:
+    """Do it in a transaction; a conflict with other transactions becomes the refusal `busy`."""
+    try:
+        with transaction.atomic():
+            _limit_waiting()
+            return work()
+    except (IntegrityError, OperationalError) as error:
+        if verdict(error) is not Verdict.BUSY:
+            raise
+        log.warning("booking not settled reason=%s", error)
+        return BUSY
+
+
+def change(
+    booking: Booking,
+    actor: User,
+    work: Callable[[Held], Answer],
+    *,
+    is_for_staff: bool = False,
+    to_lane: Lane | None = None,
+) -> Answer:
+    """Settle a change of a booking that is still to come or in progress."""
+
+    def under_lock() -> Answer:
+        held = hold(booking, actor, to_lane)
+        if isinstance(held, Refusal):
+            return held
+        return _objection(held, is_for_staff=is_for_staff) or work(held)
+
+    return settle(under_lock)
+
+
+def hold(booking: Booking, actor: User, to_lane: Lane | None = None) -> Held | Refusal:
+    """Lock a booking with its owner and lanes, and read it anew."""
+    seen = Booking.objects.filter(pk=booking.pk).values_list("owner_id", "lane_id").first()
+    if seen is None:
+        return GONE
+    owner_pk, lane_pk = seen
+    lanes = lock(owner_pk, {lane_pk, to_lane.pk if to_lane else lane_pk})
+    now = clock.database_now()
+    found = Booking.objects.select_for_update(no_key=True, of=("self",))
+    fresh = found.select_related("lane", "owner", "preset").get(pk=booking.pk)
+    if fresh.lane_id != lane_pk:  # moved between the first look and the locks
+        return BUSY
+    if to_lane and to_lane.pk not in lanes:
+        return GONE
+    return Held(fresh, actor, lanes, now)
+
+
+def lock(owner_pk: int, lane_pks: Collection[int]) -> dict[int, Lane]:
+    """Lock the member, then the lanes by primary key; those that exist, as they are now."""
+    list(User.objects.select_for_update(no_key=True).filter(pk=owner_pk).values_list("pk"))
+    lanes = Lane.objects.select_for_update(no_key=True).filter(pk__in=lane_pks).order_by("pk")
+    return {lane.pk: lane for lane in lanes}
+
+
+def place(booking: Booking, now: datetime) -> SlotTaken | None:
+    """Save a booking that claims time, unless others hold some of it."""
+    wanted = Interval(booking.start, booking.end)
+    refusal = obstacle(booking.lane, wanted, now, but=booking.pk)
+    if refusal:
+        return refusal
+    try:
+        with transaction.atomic():  # a savepoint: what follows can still ask the database
+            booking.save()
+    except IntegrityError as error:
+        if verdict(error) is not Verdict.OVERLAP:
+            raise
+        found = obstacle(booking.lane, wanted, now, but=booking.pk)
+        return found or slot_taken(booking.lane, wanted, now, (), but=booking.pk)
+    return None
+
+
+def tell(
+    booking: Booking, done: str, actor: User, now: datetime, *, left: Lane | None = None
+) -> None:
+    """Write the event, and have the lanes planned when this transaction commits.
+
+    `done` is what was done, such as moved; `left` is the lane it was on, if that is to know.
+    """
+    lane = left or booking.lane
+    sentence = f"{actor.username} {done} {_described(booking, actor, now)}"
+    sentence += f", on {booking.lane}" if left else ""
+    LaneEvent.objects.create(
+        lane=lane, at=now, kind=f"booking.{done}", sentence=sentence[:500], actor=actor
+    )
+    ticks.plan_soon()
+    log.info("booking %s booking=%s lane=%s actor=%s", done, booking.pk, lane.slug, actor.pk)
+
+
+def _described(booking: Booking, actor: User, now: datetime) -> str:
+    zone = timezone.get_default_timezone()
+    what = booking.preset.slug if booking.preset else "the whole GPU"
+    whose = "" if booking.owner_id == actor.pk else f" of {booking.owner.username}"
+    times = f"{words_of(booking.start, now, zone)} to {words_of(booking.end, now, zone)}"
+    return f"the booking{whose}: {what}, {times}"
+
+
+def _objection(held: Held, *, is_for_staff: bool) -> Refusal | None:
+    if is_for_staff and not held.actor.is_staff:
+        return NOT_ADMINISTRATOR
+    if not held.booking.is_changeable_by(held.actor):
+        return NOT_YOURS
+    if held.booking.state not in OCCUPYING:
+        return Refusal("wrong_state", f"This booking is {held.booking.state} already.")
+    return TOO_LATE if held.now >= held.booking.end else None
+
+
+def _limit_waiting() -> None:
+    """Wait at most ten seconds for a lock; SQLite's limit is in the settings."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '10s'")
