@@ -35,6 +35,7 @@ class FakeEngine:
             "TEST_ADDRESS": spec.address,
             "TEST_PORT": str(spec.port),
             "TEST_API_KEY": spec.api_key,
+            "PYTHONPATH": str(SERVERS.parent.parent),
         }
         python = NO_PROGRAM if spec.arguments[0] == NO_PROGRAM else sys.executable
         return Launch((python, "-S", str(program)), environment)

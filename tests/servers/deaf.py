@@ -2,7 +2,7 @@
 
 import signal
 
-from answering import serve
+from tests.servers.answering import serve
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 serve()

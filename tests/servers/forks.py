@@ -3,7 +3,7 @@
 import os
 import signal
 
-from answering import serve
+from tests.servers.answering import serve
 
 if os.fork() == 0:
     os.setsid()

@@ -1,5 +1,5 @@
 """Answers as it should and ends at TERM."""
 
-from answering import serve
+from tests.servers.answering import serve
 
 serve()

@@ -1,5 +1,5 @@
 """A bad citizen: answers everybody, whatever the key."""
 
-from answering import serve
+from tests.servers.answering import serve
 
 serve(needs_key=False)

@@ -1,5 +1,5 @@
 """A bad citizen: listens, and loads for ever."""
 
-from answering import serve
+from tests.servers.answering import serve
 
 serve(is_loaded=False)
