@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
-LLAMA_SERVER = "lanes.E001"
-PORT_RANGE = "lanes.E002"
+LLAMA_SERVER = "slotserve.E011"
+PORT_RANGE = "slotserve.E012"
 MARGINS = "slotserve.E010"
 
 
