@@ -14,21 +14,24 @@ SETTLING_SECONDS = 15.0  # what a first load takes besides reading the file
 MEGABYTE = 10**6
 ALMOST = 0.99  # a load is whole only when the server says that it is ready
 
-# The newest five of each revision by index, then the newest five of them all. The history only
-# grows: a query that ranked all of it would get slower every day.
+# From when the newest five of each revision are, by index; then the newest five of them all. The
+# history only grows: a query that ranked all of it would get slower every day.
 _NEWEST_LOADS = """
-WITH pair (lane, preset) AS (VALUES {pairs})
-SELECT pair.lane, pair.preset, load.seconds
-FROM pair
-JOIN lanes_presetrevision revision ON revision.preset_id = pair.preset
-JOIN lanes_loadrecord load ON load.lane_id = pair.lane AND load.revision_id = revision.id
-    AND load.succeeded AND load.started_at >= (
+WITH pair (lane, preset) AS (VALUES {pairs}),
+since (lane, preset, revision, started_at) AS MATERIALIZED (
+    SELECT pair.lane, pair.preset, revision.id, (
         SELECT MIN(newest.started_at) FROM (
             SELECT started_at FROM lanes_loadrecord
             WHERE lane_id = pair.lane AND revision_id = revision.id AND succeeded
             ORDER BY started_at DESC LIMIT {count}
         ) newest
     )
+    FROM pair JOIN lanes_presetrevision revision ON revision.preset_id = pair.preset
+)
+SELECT since.lane, since.preset, load.seconds
+FROM since JOIN lanes_loadrecord load
+    ON load.lane_id = since.lane AND load.revision_id = since.revision
+    AND load.succeeded AND load.started_at >= since.started_at
 ORDER BY load.started_at DESC
 """
 
