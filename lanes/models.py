@@ -230,6 +230,7 @@ class Runtime(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-generation", "-pk"]
+        indexes: ClassVar = [models.Index(fields=["lane", "-id"], name="lanes_runtime_newest")]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["lane"],
