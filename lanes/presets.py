@@ -15,7 +15,8 @@ from lanes.engines.flags import (
     check_environment,
     without_owned,
 )
-from lanes.models import Engine, Host, Lane, ModelFile, Preset, PresetRevision
+from lanes.locking import one_edit_at_a_time
+from lanes.models import Engine, Lane, ModelFile, Preset, PresetRevision
 from lanes.refusals import Refusal
 from lanes.services import tell_lanes
 from lanes.validation import not_administrator, refusal_of
@@ -68,7 +69,7 @@ def save_preset(
     if isinstance(read, Refusal):
         return read
     content, notes = read
-    _one_save_at_a_time()
+    one_edit_at_a_time()
     preset = Preset.objects.filter(slug=slug).first() or Preset(slug=slug)
     preset.name = wish.get("name") or preset.name or slug
     refusal = refusal_of(preset) or _moved(preset, model_file) or _taken(slug, content.aliases)
@@ -119,11 +120,6 @@ def _check_aliases(value: object) -> list[str] | Refusal:
                 f"{alias!r} cannot be a model's name: letters, digits and . _ : / @ + - can.",
             )
     return list(dict.fromkeys(value))
-
-
-def _one_save_at_a_time() -> None:
-    """No constraint can keep names and aliases apart, so saves wait for each other."""
-    list(Host.objects.order_by("pk").select_for_update())
 
 
 def _moved(preset: Preset, model_file: ModelFile) -> Refusal | None:

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from lanes import clock, ticks
 from lanes.gpus import discover
+from lanes.locking import one_edit_at_a_time
 from lanes.models import Gpu, Host, Lane, LaneEvent, ModelFile, Preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
@@ -41,13 +42,11 @@ def register_host(key: str, name: str) -> Host | Refusal:
 
     A card that is no longer seen stays, since lanes may name it; an administrator's name stays.
     """
-    host = Host.objects.filter(key=key).first()
-    if host is None:
-        host = Host(key=key, name=name)
-        refusal = refusal_of(host)
+    if not Host.objects.filter(key=key).exists():
+        refusal = refusal_of(Host(key=key, name=name))
         if refusal:
             return refusal
-        host.save()
+    host, _ = Host.objects.get_or_create(key=key, defaults={"name": name})
     for found in discover():
         Gpu.objects.update_or_create(
             uuid=found.uuid,
@@ -56,6 +55,7 @@ def register_host(key: str, name: str) -> Host | Refusal:
     return host
 
 
+@transaction.atomic
 def register_model_file(
     *, host: Host, path: str, name: str, actor: User | None = None
 ) -> ModelFile | Refusal:
@@ -71,6 +71,7 @@ def register_model_file(
     is_here = host.key == settings.SLOTSERVE_HOST_KEY
     if is_here and not (file.is_file() and os.access(file, os.R_OK)):
         return Refusal("no_such_file", f"{file} is not a file that can be read on {host.name}.")
+    one_edit_at_a_time()
     if host.model_files.filter(path=str(file)).exists():
         return Refusal("already_registered", "This file is already registered on that host.")
     size = size_on_disk(file) if is_here else 0
@@ -101,7 +102,12 @@ def save_lane(lane: Lane | None, *, actor: User | None, **wish: Unpack[LaneWish]
     """Make a lane (None) or change one; its short name and its host stay what they are."""
     if actor is not None and not actor.is_staff:
         return not_administrator()
-    row = Lane.objects.select_for_update(of=("self",)).get(pk=lane.pk) if lane else Lane()
+    one_edit_at_a_time()
+    row = (
+        Lane.objects.select_for_update(of=("self",)).filter(pk=lane.pk).first() if lane else Lane()
+    )
+    if row is None:
+        return Refusal("not_found", "This lane has been deleted meanwhile.")
     gpus = list(wish["gpus"]) if "gpus" in wish else None
     refusal = _fixed_for_good(row, wish) if lane else None
     changed = _take_over(row, wish)
@@ -160,7 +166,7 @@ def _take_over(row: Lane, wish: LaneWish) -> list[str]:
 def _misplaced(row: Lane, gpus: list[Gpu] | None) -> Refusal | None:
     """A lane's GPUs and default are its host's, and no card is in two lanes: each lane runs a
     model server of its own, and neither leaves room for another's."""
-    host = Host.objects.select_for_update().get(pk=row.host_id)
+    host = row.host
     for gpu in gpus or ():
         if gpu.host_id != host.pk:
             return Refusal("wrong_host", f"{gpu} is not a GPU of {host.name}.")

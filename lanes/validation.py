@@ -6,10 +6,10 @@ from django.db.models import Model
 from lanes.refusals import Refusal
 
 
-def refusal_of(row: Model, *, but: frozenset[str] = frozenset()) -> Refusal | None:
+def refusal_of(row: Model) -> Refusal | None:
     """What the model's validators and constraints say against this row, or None."""
     try:
-        row.full_clean(exclude=but)
+        row.full_clean()
     except ValidationError as error:
         words = [
             f"{field.replace('_', ' ')}: {text}" if field != "__all__" else text

@@ -1,9 +1,12 @@
 """Presets: revisions, names, and what is left out of arguments."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from lanes.models import LaneEvent, Preset, PresetRevision
 from lanes.presets import SavedPreset, as_said, save_preset
@@ -177,3 +180,22 @@ def test_a_new_revision_asks_for_a_plan_and_the_same_again_does_not(
     with django_capture_on_commit_callbacks() as again:
         saved()
     assert (len(made), len(again)) == (1, 0)
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer anyway")
+def test_of_two_saves_at_once_with_one_alias_one_is_refused() -> None:
+    file, actor = builders.model_file(), builders.administrator()
+    start = Barrier(2)
+
+    def save_one(slug: str) -> SavedPreset | Refusal:
+        start.wait(timeout=10)
+        try:
+            return save_preset(slug=slug, model_file=file, aliases=["shared"], actor=actor)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(save_one, ["one", "two"]))
+    assert sorted(type(d).__name__ for d in done) == ["Refusal", "SavedPreset"]
