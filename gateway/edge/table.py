@@ -96,7 +96,7 @@ class Head:
 
 
 class Signer(Protocol):
-    """What heads are signed with: `wire.sealing.Sealer`. Routing stays pure without importing it."""
+    """What signs heads: `wire.sealing.Sealer`, which the pure routing does not import."""
 
     def sign(self, payload: bytes) -> str:
         """The payload's signature."""

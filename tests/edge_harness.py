@@ -1,0 +1,194 @@
+"""An edge on a real socket with a real Valkey, and a publisher that tests steer."""
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import redis.asyncio as redis
+import uvicorn
+
+from gateway.edge.app import EdgeApp
+from gateway.edge.config import EdgeConfig
+from gateway.edge.edge import Edge
+from gateway.edge.server import server_of
+from gateway.edge.table import (
+    Grant,
+    Head,
+    LaneRoute,
+    Table,
+    TokenEntry,
+    Upstream,
+    digest_of,
+    encode_head,
+    encode_part,
+)
+from wire.edges import EDGES, TABLE_CHANNEL, TABLE_HEAD, TABLE_PARTS, EdgeReport, decode_report
+from wire.sealing import Sealer
+
+SEALER = Sealer(("k" * 40,))
+SERVER_KEY = "server-key"
+_SEALED = SEALER.seal(SERVER_KEY)
+OWNER, MEMBER, STRANGER = 1, 2, 3
+PRESETS = {"qwen": "qwen", "big": "qwen", "smol": "smol", "coder": "coder"}  # big: an alias
+
+
+def key_of(owner: int) -> str:
+    """The text of a person's token."""
+    return f"ss_token_of_{owner}"
+
+
+def bearer(owner: int) -> dict[str, str]:
+    """A person's headers."""
+    return {"authorization": f"Bearer {key_of(owner)}"}
+
+
+def tokens(**changes: Any) -> dict[str, TokenEntry]:
+    """A token of each person of the cast; `changes` go into all of them."""
+    changes.setdefault("scopes", ("inference",))
+    return {
+        digest_of(key_of(owner).encode()): TokenEntry(owner * 10, owner, **changes)
+        for owner in (OWNER, MEMBER)
+    }
+
+
+def upstream(url: str = "http://127.0.0.1:9", preset: str = "qwen", **fields: Any) -> Upstream:
+    """A model server that the table names."""
+    names = (preset, "big") if preset == "qwen" else (preset,)
+    given: dict[str, Any] = {"generation": 1, "preset": preset, "names": names, "base_url": url}
+    return Upstream(**given | {"sealed_key": _SEALED} | fields)
+
+
+def lane(slug: str = "main", **fields: Any) -> LaneRoute:
+    """A lane that is ready and free, running qwen."""
+    given: dict[str, Any] = {"slug": slug, "enabled": True, "generation": 1, "phase": "ready"}
+    if "upstream" not in fields:
+        fields["upstream"] = upstream()
+    return LaneRoute(**given | {"target": "qwen"} | fields)
+
+
+def table(*lanes: LaneRoute, confirmed_at: float = 1000.0, **fields: Any) -> Table:
+    """A table of these lanes, the cast's tokens and the presets qwen, smol and coder."""
+    given: dict[str, Any] = {"version": 1, "confirmed_at": confirmed_at, "tokens": tokens()}
+    by_slug = {each.slug: each for each in lanes}
+    return Table(**given | {"presets": PRESETS, "lanes": by_slug} | fields)
+
+
+def grant(
+    owner: int = OWNER,
+    start: float = 0.0,
+    end: float = 3600.0,
+    *,
+    preset: str | None = "qwen",
+    booking_id: int = 7,
+) -> Grant:
+    """A booking of qwen by the owner."""
+    return Grant(booking_id, owner, start, end, preset)
+
+
+@dataclass
+class Publisher:
+    """Stores tables as the product's publisher does, without asking whether it may."""
+
+    client: "redis.Redis"
+    version: int = 0
+    offset: float = 0.0
+    parts: dict[str, bytes] = field(default_factory=dict)
+
+    async def publish(
+        self,
+        *lanes: LaneRoute,
+        confirmed_at: float | None = None,
+        version: int | None = None,
+        entries: dict[str, TokenEntry] | None = None,
+        sealer: Sealer = SEALER,
+    ) -> Head:
+        """A next table with these lanes."""
+        self.version = self.version + 1 if version is None else version
+        values = {"tokens": tokens() if entries is None else entries, "presets": PRESETS}
+        self.parts = {name: encode_part(value) for name, value in values.items()}
+        self.parts |= {f"lane:{each.slug}": encode_part(each) for each in lanes}
+        digests = {name: digest_of(payload) for name, payload in self.parts.items()}
+        at = time.time() if confirmed_at is None else confirmed_at
+        head = Head(self.version, at, self.offset, digests)
+        await self.store(head, sealer)
+        return head
+
+    async def store(self, head: Head, sealer: Sealer = SEALER) -> None:
+        """Put a head with the present parts into Valkey and say so."""
+        payload, signature = encode_head(head, sealer)
+        async with self.client.pipeline(transaction=True) as pipeline:
+            pipeline.delete(TABLE_PARTS)
+            pipeline.hset(TABLE_PARTS, mapping=self.parts)  # type: ignore[arg-type]
+            pipeline.hset(TABLE_HEAD, mapping={"payload": payload, "signature": signature})
+            pipeline.publish(TABLE_CHANNEL, str(head.version))
+            await pipeline.execute()
+
+
+@dataclass
+class Running:
+    """An edge under test."""
+
+    edge: Edge
+    url: str
+    client: httpx.AsyncClient
+    publisher: Publisher
+    server: uvicorn.Server
+
+    async def chat(self, owner: int = OWNER, **fields: Any) -> httpx.Response:
+        """A chat request of this person."""
+        body = {"messages": [{"role": "user", "content": "Hi"}]} | fields
+        return await self.client.post("/v1/chat/completions", json=body, headers=bearer(owner))
+
+    async def publish(self, *lanes: LaneRoute, **options: Any) -> None:
+        """Publish a next table and wait until the edge holds it."""
+        head = await self.publisher.publish(*lanes, **options)
+        await until(lambda: self.version >= head.version)
+
+    async def report(self) -> EdgeReport | None:
+        """What the hosts read of this edge."""
+        payload = await self.publisher.client.hget(EDGES, self.edge.config.edge_id)
+        return decode_report("x", payload) if isinstance(payload, bytes) else None
+
+    @property
+    def version(self) -> int:
+        """Of the table in force; 0 when there is none."""
+        return self.edge.holder.table.version if self.edge.holder.table else 0
+
+    @property
+    def in_flight(self) -> int:
+        """Requests counted on all lanes."""
+        return sum(self.edge.gate.in_flight.values())
+
+
+async def until(is_so: Callable[[], object], seconds: float = 5.0) -> None:
+    """Wait until it is so, or fail."""
+    async with asyncio.timeout(seconds):
+        while not is_so():
+            await asyncio.sleep(0.002)
+
+
+@contextlib.asynccontextmanager
+async def edge_at(redis_url: str, **settings: Any) -> AsyncIterator[Running]:
+    """An edge on a port of its own, reading this Valkey; its client and its publisher."""
+    given: dict[str, Any] = {"redis_url": redis_url, "edge_id": "edge-1", "drain_seconds": 30.0}
+    config = EdgeConfig(**given | {"stop_seconds": 1.0} | settings)
+    server = server_of(config, SEALER)
+    listening = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    app = server.config.app
+    assert isinstance(app, EdgeApp)
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    client = redis.Redis.from_url(redis_url)
+    try:
+        await until(lambda: server.started)
+        async with httpx.AsyncClient(base_url=url, timeout=10) as http:
+            yield Running(app.edge, url, http, Publisher(client), server)
+    finally:
+        server.should_exit = True
+        await task
+        await client.aclose()
