@@ -13,6 +13,8 @@ from celery import current_app
 from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +30,10 @@ def valkey() -> redis.Redis:
     global _client  # noqa: PLW0603 - one connection pool a process
     if _client is None:
         _client = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=1.0, socket_connect_timeout=1.0
+            settings.REDIS_URL,
+            socket_timeout=1.0,
+            socket_connect_timeout=1.0,
+            retry=Retry(NoBackoff(), 1),  # a booking waits for it: once more, and at once
         )
     return _client
 

@@ -20,7 +20,9 @@ def celery_url(redis_url: str) -> str:
 
 def transport_options(redis_url: str) -> dict[str, object]:
     """What keeps a broker that is down from holding up a booking (keepalive breaks on sockets)."""
-    options: dict[str, object] = {"socket_connect_timeout": 1, "health_check_interval": 5}
+    # Without it a message that cannot be sent is tried for six seconds, retry=False or not.
+    options: dict[str, object] = {"max_retries": 0, "interval_start": 0}
+    options |= {"socket_connect_timeout": 1, "health_check_interval": 5}
     if not redis_url.startswith("unix:"):
         options["socket_keepalive"] = True
     return options
