@@ -1,0 +1,114 @@
+"""How long one publication of the route table takes: 20,000 grants on 200 lanes, 1,000 tokens.
+
+    .venv/bin/python -m bench.publish
+
+Prints, for a first table, for unchanged facts and for one changed lane, the median and the longest
+of some runs, and how much of it the row of the table's number is locked (on SQLite: all writers).
+The control figure is the bare reading of the bookings' rows.
+"""
+
+import hashlib
+import statistics
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from bench.installation import Installation
+
+installation = Installation()
+
+from django.contrib.auth.models import User  # noqa: E402
+
+from bookings.models import Booking  # noqa: E402
+from gateway import publish  # noqa: E402
+from gateway.models import ApiToken  # noqa: E402
+from lanes import clock, ticks  # noqa: E402
+from lanes.models import Host, Lane, ModelFile, Preset, PresetRevision  # noqa: E402
+from wire.edges import TABLE_PARTS  # noqa: E402
+
+LANES, GRANTS, TOKENS, RUNS = 200, 20_000, 1_000, 10
+
+
+def main() -> None:
+    """Fill a database, publish, print."""
+    try:
+        installation.migrate()
+        fill()
+        measure()
+    finally:
+        installation.close()
+
+
+def measure() -> None:
+    """The table of figures, in milliseconds."""
+    valkey, slug = ticks.valkey(), Lane.objects.values_list("slug", flat=True)[0]
+
+    def change() -> None:
+        lane = Lane.objects.get(slug=slug)
+        Lane.objects.filter(slug=slug).update(enabled=not lane.enabled)
+
+    show("control: the bookings' rows", lambda: len(Booking.objects.values_list("pk", "start")))
+    show("row locked, for a change", lambda: publish.number(is_new=True))
+    show("publish, Valkey empty", publish.publish, before=valkey.flushdb)
+    show("publish, unchanged", publish.publish)
+    show("publish, one lane changed", publish.publish, before=change)
+    parts = valkey.hgetall(TABLE_PARTS)
+    print(f"{'parts':30} {sum(map(len, parts.values())) / 1e6:8.1f} MB")
+    valkey.close()
+
+
+def show(name: str, call: Callable[[], object], before: Callable[[], object] = bool) -> None:
+    """One line: median and longest of RUNS calls."""
+    taken = []
+    for _ in range(RUNS):
+        before()
+        began = time.perf_counter()
+        call()
+        taken.append((time.perf_counter() - began) * 1000)
+    print(f"{name:30} {statistics.median(taken):8.1f} ms median {max(taken):8.1f} ms longest")
+
+
+def fill() -> None:
+    """Lanes, hourly bookings of the next days, tokens."""
+
+    now = clock.database_now()
+    host = Host.objects.create(key="bench", name="bench")
+    file = ModelFile.objects.create(host=host, path="/m.gguf", name="m", size_bytes=10**9)
+    preset = Preset.objects.create(slug="qwen3-14b", name="Qwen")
+    preset.current = PresetRevision.objects.create(preset=preset, number=1, model_file=file)
+    preset.save()
+    Lane.objects.bulk_create(
+        Lane(slug=f"lane-{n}", name=f"Lane {n}", host=host) for n in range(LANES)
+    )
+    User.objects.bulk_create(User(username=f"member-{n}") for n in range(TOKENS))
+    people, lanes = list(User.objects.all()), list(Lane.objects.all())
+    for lane in lanes:
+        starts = [now + timedelta(hours=n) for n in range(GRANTS // LANES)]
+        Booking.objects.bulk_create(
+            Booking(
+                lane=lane,
+                owner=people[n % TOKENS],
+                preset=preset,
+                start=start,
+                end=start + timedelta(hours=1),
+                original_end=start + timedelta(hours=1),
+                created_at=now,
+                confirmed_at=now,
+            )
+            for n, start in enumerate(starts)
+        )
+    ApiToken.objects.bulk_create(
+        ApiToken(
+            owner=person,
+            name="bench",
+            prefix="ss_",
+            digest=hashlib.sha256(person.username.encode()).hexdigest(),
+            scopes=["inference"],
+            created_at=now,
+        )
+        for person in people
+    )
+
+
+if __name__ == "__main__":
+    main()
