@@ -16,6 +16,7 @@ import psutil
 from slotserve.stack.parts import ROOT
 
 Answer = TypeVar("Answer")
+TEST_RUN = ("SLOTSERVE_", "REDIS_", "DATABASE_", "DJANGO_", "COV_")  # this process's, not bin/up's
 
 
 def eventually(ask: Callable[[], Answer], what: str, seconds: float = 20.0) -> Answer:
@@ -42,19 +43,19 @@ class Up:
         self.data = data
         self.ports = free_ports()
         self._command = command or (sys.executable, "-m", "tests.tiny_stack")
-        self._environment = environment
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(TEST_RUN)}
+        self.environment = {**clean, **environment}
         self._screen = data.with_suffix(".screen")
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, *flags: str) -> "Up":
         """Start it; `stop` or `end` must follow."""
         ports = ("--web-port", str(self.ports[0]), "--gateway-port", str(self.ports[1]))
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLOTSERVE_", "REDIS_"))}
         with self._screen.open("wb") as screen:
             self.process = subprocess.Popen(
                 [*self._command, "--data", str(self.data), *ports, *flags],
                 cwd=ROOT,
-                env={**clean, **self._environment},
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=screen,
                 stderr=subprocess.STDOUT,
