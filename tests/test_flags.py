@@ -67,6 +67,7 @@ def test_arguments_that_tune_the_server_are_kept_as_they_are() -> None:
         ["--no-models-autoload"],
         ["--rpc", "10.0.0.9:50052"],
         ["--props"],
+        ["--video-ffmpeg-dir", "/tmp/x"],
         ["--list-devices"],
     ],
 )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from lanes.engines.flags import without_owned
 from lanes.llama_options import OPTIONS, Params
 from lanes.llama_runner import ArgumentError, read_arguments
 
@@ -141,3 +142,11 @@ def test_without_a_model_there_is_no_server() -> None:
 def test_no_spelling_stands_for_two_flags() -> None:
     spelled = [name for option in OPTIONS for name in option.names.split()]
     assert len(spelled) == len(set(spelled))
+
+
+def test_only_what_slotserve_itself_sets_is_both_owned_and_known() -> None:
+    spelled = [name for option in OPTIONS for name in option.names.split()]
+    kept, _ = without_owned(spelled)
+    own = {"-m", "--model", "--host", "--port", "-a", "--alias"}
+    log_level = {"-lv", "--verbosity", "--log-verbosity"}
+    assert set(spelled) - set(kept) == own | log_level

@@ -37,6 +37,7 @@ OWNED: tuple[tuple[str, str], ...] = (
         "files of the host are neither served nor written through the server",
         "--path --media-path --slot-save-path -lcd --lookup-cache-dynamic",
     ),
+    ("a server starts no programs but those on its PATH", "--video-ffmpeg-dir"),
     ("a lane runs one model, so there is no router", "--server-base"),
     ("other hosts' devices belong to other lanes", "--rpc"),
     ("callers must not change what the next one gets", "--props"),
