@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db.models import OuterRef, QuerySet, Subquery, Window
 from django.db.models.functions import RowNumber
 
 from bookings.models import Booking, State
-from lanes.estimates import load_estimates, progress
+from lanes.estimates import eta, load_estimates, progress
 from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, Runtime
 
 CLAIMS_SHOWN = 2  # the one in progress and the next
@@ -111,10 +111,9 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
     order = facts.orders.get(lane.pk)
     runtime = _shown_runtime(facts.runtimes.get(lane.pk), order)
     claims = facts.bookings.get(lane.pk, [])
-    estimate = None
-    if runtime is not None:
-        estimate = facts.estimates.get((lane.pk, runtime.revision.preset_id))
-    is_starting = runtime is not None and runtime.phase == Phase.STARTING and estimate is not None
+    pair = (lane.pk, runtime.revision.preset_id if runtime else 0)
+    estimate = facts.estimates.get(pair)
+    loading = _loading(runtime, estimate, facts.now)
     return LaneOverview(
         lane=lane,
         now=facts.now,
@@ -124,9 +123,18 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
         next_booking=next((b for b in claims if b.start > facts.now), None),
         choice=facts.choices.get(lane.pk),
         estimate=estimate,
-        progress=progress(runtime.started_at, estimate, facts.now) if is_starting else None,
-        eta=runtime.started_at + timedelta(seconds=estimate) if is_starting else None,
+        progress=loading[0] if loading else None,
+        eta=loading[1] if loading else None,
     )
+
+
+def _loading(
+    runtime: Runtime | None, estimate: float | None, now: datetime
+) -> tuple[float, datetime] | None:
+    """Progress and expected end of a load, while there is one."""
+    if runtime is None or estimate is None or runtime.phase != Phase.STARTING:
+        return None
+    return progress(runtime.started_at, estimate, now), eta(runtime.started_at, estimate, now)
 
 
 def _shown_runtime(runtime: Runtime | None, order: Order | None) -> Runtime | None:

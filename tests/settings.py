@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 _folder = Path(tempfile.mkdtemp(prefix="ss-test-"))
+(_folder / "static").mkdir()
 os.environ.setdefault("SLOTSERVE_DATA", str(_folder))
 os.environ.setdefault("SLOTSERVE_TABLE_KEYS", "test-" + "k" * 40)
 os.environ.setdefault("SLOTSERVE_SECRET_KEY", "test-secret-key")

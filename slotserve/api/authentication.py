@@ -1,8 +1,6 @@
 """Who calls: a token in the Authorization header, or the browser's session."""
 
 from django.contrib.auth.models import User
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.openapi import AutoSchema
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
@@ -35,14 +33,3 @@ class TokenAuthentication(authentication.BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         """What a 401 asks for."""
         return "Bearer"
-
-
-class TokenScheme(OpenApiAuthenticationExtension):
-    """How the schema names it."""
-
-    target_class = TokenAuthentication
-    name = "token"
-
-    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
-        """HTTP bearer."""
-        return {"type": "http", "scheme": SCHEME}

@@ -18,7 +18,7 @@ class NotFoundView(APIView):
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Nothing to check: there is nothing here."""
 
-    def http_method_not_allowed(
+    def http_method_not_allowed(  # type: ignore[override]
         self, request: Request, *args: object, **kwargs: object
     ) -> Response:
         """The one answer."""

@@ -28,7 +28,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     """Lanes: what they run and why; administrators choose, reload and edit."""
 
     queryset = Lane.objects.none()
-    serializer_class = shapes.LaneOverviewSerializer
+    serializer_class = shapes.LaneOverviewSerializer  # type: ignore[assignment]
     lookup_field = "slug"
     lookup_value_regex = r"[a-z0-9][a-z0-9._-]*"
     read_scope = Scope.READ
@@ -134,7 +134,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     def _shown(self, lanes: Sequence[Lane]) -> Any:
         context = {"is_administrator": self._actor.is_staff}
         found = overviews(lanes, clock.database_now())
-        return shapes.LaneOverviewSerializer(found, many=True, context=context).data
+        return [shapes.LaneOverviewSerializer(view, context=context).data for view in found]
 
     def _save(self, lane: Lane | None, wish: dict[str, Any], code: int) -> Response:
         if "default" in wish:

@@ -1,10 +1,14 @@
 """What a token may do. A session may do what its person may."""
 
+from typing import TYPE_CHECKING
+
 from rest_framework import permissions
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from gateway.models import ApiToken, Scope
+
+if TYPE_CHECKING:  # rest_framework.views reads this class while it is imported
+    from rest_framework.views import APIView
 
 
 class HasScope(permissions.BasePermission):
@@ -14,7 +18,7 @@ class HasScope(permissions.BasePermission):
     for the services to check.
     """
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: "APIView") -> bool:
         """Whether this caller may use this view at all."""
         if not (request.user and request.user.is_authenticated):
             return False

@@ -45,7 +45,8 @@ class NewTokenSerializer(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=100)
     scopes = serializers.MultipleChoiceField(
-        choices=Scope.choices, default=(Scope.INFERENCE, Scope.BOOKINGS, Scope.READ)
+        choices=Scope.choices,
+        default={Scope.INFERENCE.value, Scope.BOOKINGS.value, Scope.READ.value},
     )
     lanes = serializers.SlugRelatedField(
         slug_field="slug", queryset=Lane.objects.all(), many=True, required=False
@@ -158,4 +159,4 @@ class MeView(APIView):
     @extend_schema(responses=MeSerializer)
     def get(self, request: Request) -> Response:
         """Name and role."""
-        return Response(MeSerializer(request.user).data)
+        return Response(MeSerializer(cast(User, request.user)).data)

@@ -1,8 +1,6 @@
 """Addresses under /api/v1/."""
 
 from django.urls import include, path, re_path
-from drf_spectacular.views import SpectacularAPIView
-from rest_framework.permissions import AllowAny
 from rest_framework.routers import SimpleRouter
 
 from slotserve.api.bookings import BookingViewSet
@@ -10,6 +8,7 @@ from slotserve.api.docs import SchemaPage
 from slotserve.api.fallback import NotFoundView
 from slotserve.api.lanes import LaneViewSet
 from slotserve.api.presets import ModelFileViewSet, PresetViewSet
+from slotserve.api.schema import SchemaView
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
 
 router = SimpleRouter()
@@ -23,7 +22,7 @@ router.register("usage", UsageViewSet, basename="usage")
 urlpatterns = [
     path("", include(router.urls)),
     path("me/", MeView.as_view(), name="me"),
-    path("schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="schema"),
+    path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", SchemaPage.as_view(), name="api-docs"),
     re_path("", NotFoundView.as_view()),
 ]

@@ -53,7 +53,7 @@ def choose(request: HttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(Lane, slug=slug)
     form = ChooseForm(request.POST)
     if not form.is_valid():
-        words = " ".join(text for texts in form.errors.values() for text in texts)
+        words = " ".join(str(text) for texts in form.errors.values() for text in texts)
         messages.error(request, words)
         return redirect("lane", slug)
     made = choices.choose(found, actor=cast(User, request.user), **form.cleaned_data)
