@@ -1,8 +1,10 @@
 """Real model servers for tests: a fake engine, orders by hand, and looks until something is so."""
 
+import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import Self
 
 import psutil
+from django.conf import settings
+from django.db import connection
 
 from lanes import clock, processes, records, supervisor
 from lanes.engines.base import Launch, ServerSpec
@@ -19,6 +23,16 @@ from tests import builders
 from wire.sealing import Sealer, read_table_keys
 
 SERVERS = Path(__file__).parent / "servers"
+WORKER_SETTINGS = (
+    "SLOTSERVE_DATA",
+    "SLOTSERVE_HOST_KEY",
+    "SLOTSERVE_PORT_FIRST",
+    "SLOTSERVE_PORT_LAST",
+    "SLOTSERVE_DRAIN_SECONDS",
+    "SLOTSERVE_STOP_TIMEOUT_SECONDS",
+    "SLOTSERVE_LOAD_TIMEOUT_SECONDS",
+    "REDIS_URL",
+)
 NO_PROGRAM = "/no/such/program"
 
 
@@ -35,6 +49,7 @@ class FakeEngine:
             "TEST_ADDRESS": spec.address,
             "TEST_PORT": str(spec.port),
             "TEST_API_KEY": spec.api_key,
+            "TEST_STARTS": str(Path(settings.SLOTSERVE_DATA) / "starts"),
             "PYTHONPATH": str(SERVERS.parent.parent),
         }
         python = NO_PROGRAM if spec.arguments[0] == NO_PROGRAM else sys.executable
@@ -170,3 +185,46 @@ class Foreigner:
             with connection:
                 connection.recv(65536)
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+class Worker:
+    """A worker process that looks at lanes until it is killed."""
+
+    def __init__(self, *lanes: Lane, die_at: str = "") -> None:
+        told = {
+            "database": str(connection.settings_dict["NAME"]),
+            "settings": {name: _plain(getattr(settings, name)) for name in WORKER_SETTINGS},
+            "lanes": [lane.pk for lane in lanes],
+            "die_at": die_at,
+        }
+        argv = [sys.executable, "-m", "tests.worker_program", json.dumps(told)]
+        log = settings.SLOTSERVE_DATA / f"worker-{time.monotonic_ns()}.log"
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                argv, cwd=SERVERS.parent.parent, stdout=output, stderr=output
+            )
+
+    def kill(self) -> None:
+        """kill -9, as an operator or the kernel does."""
+        self.process.kill()
+        self.process.wait()
+
+    def wait(self) -> int:
+        """Its exit status, once it ended by itself."""
+        return self.process.wait(timeout=20)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+def starts(lane: Lane) -> list[str]:
+    """A line for each server that began on the lane: its pid, or DOUBLE when another ran."""
+    path = Path(settings.SLOTSERVE_DATA) / f"starts-{lane.pk}"
+    return path.read_text().split() if path.exists() else []
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value

@@ -29,6 +29,8 @@ def fleet_settings(
     left = fleet.processes_of(records.installation_id())
     watch.reap()
     assert not left, f"left behind: {left}"
+    told = [path.read_text() for path in tmp_path.glob("starts-*")]
+    assert not [text for text in told if "DOUBLE" in text], "two servers ran on one lane"
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A model server without a model: /health for all, everything else for those with the key."""
 
+import fcntl
 import os
 import socket
 import sys
@@ -22,8 +23,20 @@ def answer(connection: socket.socket, is_loaded: bool, needs_key: bool) -> None:
         connection.sendall(head.encode())
 
 
+def tell_start() -> None:
+    """Write our number down, or DOUBLE when the lane has another server that still lives."""
+    path = f"{os.environ['TEST_STARTS']}-{os.environ['SLOTSERVE_LANE']}"
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # kept until we end
+        os.write(handle, f"{os.getpid()}\n".encode())
+    except BlockingIOError:
+        os.write(handle, b"DOUBLE\n")
+
+
 def serve(*, is_loaded: bool = True, needs_key: bool = True) -> None:
     """Listen where the environment says and answer for ever."""
+    tell_start()
     place = (os.environ["TEST_ADDRESS"], int(os.environ["TEST_PORT"]))
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
