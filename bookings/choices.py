@@ -48,7 +48,7 @@ def choose(
             "unknown_preset", f"{lane} cannot run {preset}: its file is not on the host."
         )
     with transaction.atomic():
-        locked = Lane.objects.select_for_update().get(pk=lane.pk)
+        locked = Lane.objects.select_for_update(no_key=True).get(pk=lane.pk)
         now = clock.database_now()
         if not locked.enabled:
             return Refusal("lane_disabled", f"{lane} is disabled: enable it first.")

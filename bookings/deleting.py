@@ -31,6 +31,7 @@ def delete_lane(lane: Lane, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
+        list(Order.objects.select_for_update().filter(lane=lane))  # first, as the planner does
         Lane.objects.select_for_update().get(pk=lane.pk)
         refusal = _in_the_way(str(lane), Q(lane=lane), Q(lane=lane))
         if refusal:
