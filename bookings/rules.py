@@ -58,10 +58,10 @@ def purpose_objection(purpose: str) -> Refusal | None:
 
 def time_objection(wish: Wish, now: datetime) -> Refusal | None:
     """Times that cannot be booked at `now`. They are never rounded."""
-    if wish.end <= wish.start:
-        return ENDS_BEFORE_START
     if wish.end <= now:
         return ENDS_IN_THE_PAST
+    if wish.end <= wish.start:
+        return ENDS_BEFORE_START
     if wish.start < now and not wish.is_start_kept:
         return STARTS_IN_THE_PAST
     return TOO_FAR if wish.end > now + HORIZON else None

