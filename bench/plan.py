@@ -166,8 +166,8 @@ def _measure(ticks: int) -> int:
     print(f"tick, median      {tick * 1000:.1f} ms of {ticks}")
     print(f"control, median   {control * 1000:.1f} ms: the same rows as plain tuples")
     print(f"ratio             {tick / control:.1f}")
-    for query in queries if "-v" in os.environ.get("BENCH", "") else ():
-        print(query["time"], query["sql"][:120])
+    for query in queries:
+        print(f"  {float(query['time']) * 1000:5.0f} ms  {' '.join(query['sql'].split())[:60]}")
     return 0 if len(queries) <= MOST_QUERIES and not outcome.failed else 1
 
 

@@ -42,7 +42,7 @@ def _lines(situation: Situation, now: datetime) -> Iterator[str]:
         yield f"  booking      {_claim(claim, now, zone)}"
     for failure in situation.failures:
         last = words_of(failure.failed_at, now, zone)
-        yield f"  failing      revision {failure.revision_id}, {failure.count} in a row: {last}"
+        yield f"  failing      revision id {failure.revision_id}, {failure.count} in a row: {last}"
 
 
 def _standing_lines(situation: Situation, now: datetime) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _claim(claim: Claim, now: datetime, zone: tzinfo) -> str:
 def _target(target: Target | None) -> str:
     if target is None:
         return "nothing"
-    return f"{target.preset} (revision {target.revision_id}, load ≈ {target.load_seconds:.0f} s)"
+    return f"{target.preset} (revision id {target.revision_id}, load ≈ {target.load_seconds:.0f} s)"
 
 
 def _change(situation: Situation, decision: Decision) -> str:
