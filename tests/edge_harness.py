@@ -118,13 +118,14 @@ class Publisher:
         await self.store(head, sealer)
         return head
 
-    async def store(self, head: Head, sealer: Sealer = SEALER) -> None:
+    async def store(self, head: Head, sealer: Sealer = SEALER, **altered: bytes) -> None:
         """Put a head with the present parts into Valkey and say so."""
         payload, signature = encode_head(head, sealer)
+        fields = {"payload": payload, "signature": signature.encode()} | altered
         async with self.client.pipeline(transaction=True) as pipeline:
             pipeline.delete(TABLE_PARTS)
             pipeline.hset(TABLE_PARTS, mapping=self.parts)  # type: ignore[arg-type]
-            pipeline.hset(TABLE_HEAD, mapping={"payload": payload, "signature": signature})
+            pipeline.hset(TABLE_HEAD, mapping=fields)  # type: ignore[arg-type]
             pipeline.publish(TABLE_CHANNEL, str(head.version))
             await pipeline.execute()
 

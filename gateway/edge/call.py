@@ -31,8 +31,8 @@ ATTEMPTS = 3  # while not a byte has been sent
 _BEFORE_THE_BODY = frozenset(
     {"invalid_api_key", "gateway_starting", "gateway_stale", "lane_not_found"}
 )
-_LINGER_BYTES = 8 * 2**20
-_LINGER_SECONDS = 2.0
+_LINGER_BYTES = 256 * 2**20
+_LINGER_SECONDS = 10.0
 _REFRESH_SECONDS = 1.0
 CLIENT_GONE = EdgeRefusal(499, "client_gone", "the client has left")
 
@@ -106,8 +106,8 @@ def _screen(call: Call) -> EdgeRefusal | None:
 async def _refuse_unread(call: Call, refusal: EdgeRefusal) -> None:
     """Refuse a request whose body may still be coming.
 
-    Closing while bytes arrive resets the connection, and the refusal may be lost with it: so
-    some are read first.
+    Many clients read no answer before they have sent everything, and closing while bytes arrive
+    resets the connection, the refusal with it. So what still comes is thrown away for a while.
     """
     await call.answer.refuse_early(refusal)
     await discard(call.receive, most=_LINGER_BYTES, seconds=_LINGER_SECONDS)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import redis.asyncio as redis
 from redis.asyncio.retry import Retry
@@ -23,6 +23,7 @@ from wire.sealing import Sealer
 
 logger = logging.getLogger(__name__)
 VALKEY_SECONDS = 2.0  # for any answer; what waits is off the request's path
+_AGAIN_SECONDS = 1.0
 _LEAVING_SECONDS = 2.0  # for cancelled requests to close their connections
 
 
@@ -52,8 +53,8 @@ class Edge:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Loops run inside; afterwards requests have ended, goodbye is said, all is closed."""
-        loops = (self.holder.run(), self.reporter.run(), self.usage.run(), self._follow())
-        tasks = [asyncio.create_task(loop) for loop in loops]
+        loops = (self.holder.run, self.reporter.run, self.usage.run, self._follow)
+        tasks = [asyncio.create_task(_keep_up(loop)) for loop in loops]
         try:
             yield
             await self._wait_until_empty()
@@ -91,6 +92,16 @@ class Edge:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LEAVING_SECONDS):
                 await self.gate.is_empty.wait()
+
+
+async def _keep_up(loop: Callable[[], Awaitable[None]]) -> None:
+    """Run a loop that has no end; if it ends all the same, say so and start it again."""
+    while True:
+        try:
+            await loop()
+        except Exception:
+            logger.exception("%s broke and starts again", loop.__qualname__)
+        await asyncio.sleep(_AGAIN_SECONDS)
 
 
 def connect(url: str) -> "redis.Redis":

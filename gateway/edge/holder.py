@@ -103,7 +103,7 @@ class TableHolder:
         self._clock.sync(seconds + microseconds / 1e6, asked_at, self._clock.monotonic())
         if payload is None or signature is None:
             return True
-        head = decode_head(payload, signature.decode("ascii", "replace"), self._sealer)
+        head = decode_head(payload, signature.decode("ascii", "ignore"), self._sealer)
         if not self._is_newer(head):
             return True
         changed = [name for name, digest in head.parts.items() if self._digests.get(name) != digest]
