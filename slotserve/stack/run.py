@@ -121,9 +121,8 @@ class Run:
         await wait_for_pages({"web": web, "edge": f"{product.options.gateway_url}/health"})
 
     async def _stop_all(self) -> bool:
-        """In order: who takes requests, who plans and starts servers, the servers, the broker."""
-        await self._supervisor.stop("web", "edge", "beat")
-        await self._supervisor.stop("worker")
+        """In order: who sends requests and who starts servers, the servers, the broker."""
+        await self._supervisor.stop("web", "edge", "beat", "worker")
         is_clean = not self._had_servers or await self._stop_servers()
         await self._supervisor.stop("valkey")
         if is_clean:
