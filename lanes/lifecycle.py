@@ -91,7 +91,7 @@ def _without_server(wanted: Wanted, seen: Seen, now: datetime) -> Step:
 
 def _without_process(running: Running, seen: Seen, limits: Limits, now: datetime) -> Step:
     if seen.process is Process.UNBORN:
-        waited = (now - running.started_at).total_seconds()
+        waited = seen.age or (now - running.started_at).total_seconds()
         if 0 <= waited < limits.spawn:
             return KeepWaiting(MOVING_LOOK)
     if seen.is_locked:

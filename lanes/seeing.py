@@ -86,6 +86,7 @@ def _seen_with(lane: Lane, wanted: Wanted, runtime: Runtime, record: records.Rec
         return Seen(
             running,
             process,
+            age=_age(record),
             exit_status=record.exit_status if record else None,
             is_locked=_is_occupied(lane.pk),
             failures=_failures(lane, runtime.revision_id),
@@ -96,7 +97,7 @@ def _seen_with(lane: Lane, wanted: Wanted, runtime: Runtime, record: records.Rec
     return Seen(
         running,
         process,
-        age=processes.age_seconds(record.shim_ticks),
+        age=_age(record),
         is_healthy=health.is_healthy,
         trouble=health.trouble,
         is_port_foreign=health.is_port_foreign,
@@ -113,6 +114,10 @@ def _process(record: records.Record | None) -> Process:
     if not record.is_shim_alive:
         return Process.GONE
     return Process.UNBORN if record.pid is None else Process.LIVING
+
+
+def _age(record: records.Record | None) -> float:
+    return processes.age_seconds(record.shim_ticks) if record and record.is_shim_alive else 0.0
 
 
 def _running(runtime: Runtime) -> Running:

@@ -70,7 +70,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the host sees. `age` is the process's by the kernel, so no clock's step changes it."""
+    """What the host sees. `age` is the shim's by the kernel (0: none lives): no clock moves it."""
 
     runtime: Running | None = None
     process: Process = Process.UNBORN

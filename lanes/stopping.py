@@ -14,6 +14,7 @@ from lanes.models import Phase, Runtime
 from lanes.seeing import leftovers
 from lanes.steps import KILL, SECOND_TERM, TERM
 
+Found = dict[processes.Stat, bool]  # processes of a lane; whether each is its shim
 POLL_SECONDS = 0.05
 GIVE_UP_SECONDS = 5.0  # after the last KILL: a process that hangs in the kernel
 LOCK_SECONDS = 1.0
@@ -49,34 +50,40 @@ def mark_ended() -> str:
 def _stop(seconds: float) -> Iterator[str]:
     begun = time.monotonic()
     stages: dict[processes.Stat, int] = {}
-    living = _living()
-    while living:
+    seen: dict[int, Found] = {}
+    while living := _living():
         elapsed = time.monotonic() - begun
         if elapsed > seconds + GIVE_UP_SECONDS:
             yield from (
                 f"lane {pk}: cannot be ended: {_pids(found)}" for pk, found in living.items()
             )
             return
-        for found in living.values():
+        yield from _ended(seen, living)
+        for lane_pk, found in living.items():
+            seen.setdefault(lane_pk, {}).update(found)
             _signal(found, _stage(elapsed / seconds), stages)
         time.sleep(POLL_SECONDS)
-        before, living = living, _living()
-        ended = [pk for pk in before if pk not in living]
-        yield from (f"lane {pk}: model server ended: {_pids(before[pk])}" for pk in ended)
+    yield from _ended(seen, {})
 
 
-def _living() -> dict[int, list[processes.Stat]]:
+def _ended(seen: dict[int, Found], living: dict[int, Found]) -> Iterator[str]:
+    for lane_pk in [lane_pk for lane_pk in seen if lane_pk not in living]:
+        yield f"lane {lane_pk}: model server ended: {_pids(seen.pop(lane_pk))}"
+
+
+def _living() -> dict[int, Found]:
     """What runs of each lane, by its record and by the names in the environment."""
-    found: dict[int, dict[int, processes.Stat]] = {}
+    found: dict[int, Found] = {}
     for process in processes.of_installation(records.installation_id()):
-        lane_name = processes.environment(process.pid).get(processes.LANE, "")
-        if lane_name.isdigit():
-            found.setdefault(int(lane_name), {})[process.pid] = process
+        names = processes.environment(process.pid)
+        if names.get(processes.LANE, "").isdigit():
+            lane = found.setdefault(int(names[processes.LANE]), {})
+            lane[process] = processes.SHIM in names
     for lane_pk in records.recorded_lanes():
         if records.is_locked(lane_pk):
-            more = leftovers(lane_pk, records.read_record(lane_pk))
-            found.setdefault(lane_pk, {}).update({s.pid: s for s in more})
-    return {lane_pk: list(members.values()) for lane_pk, members in found.items() if members}
+            for process in leftovers(lane_pk, records.read_record(lane_pk)):
+                found.setdefault(lane_pk, {}).setdefault(process, False)
+    return found
 
 
 def _stage(share: float) -> int:
@@ -86,14 +93,13 @@ def _stage(share: float) -> int:
     return SECOND_TERM if share >= 1 / 2 else TERM
 
 
-def _signal(found: list[processes.Stat], stage: int, stages: dict[processes.Stat, int]) -> None:
+def _signal(found: Found, stage: int, stages: dict[processes.Stat, int]) -> None:
     """Signal each process once a stage. A shim ends by itself after its server."""
-    for process in found:
-        is_shim = processes.SHIM in processes.environment(process.pid)
-        if stages.get(process, 0) >= stage or (is_shim and (stage < KILL or len(found) > 1)):
-            continue
-        stages[process] = stage
-        send(process, signal.SIGKILL if stage == KILL else signal.SIGTERM)
+    for process, is_shim in found.items():
+        is_spared = is_shim and (stage < KILL or len(found) > 1)
+        if stages.get(process, 0) < stage and not is_spared:
+            stages[process] = stage
+            send(process, signal.SIGKILL if stage == KILL else signal.SIGTERM)
 
 
 def _hold_looks(held: contextlib.ExitStack, lane_pk: int) -> None:
@@ -104,6 +110,6 @@ def _hold_looks(held: contextlib.ExitStack, lane_pk: int) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _pids(found: list[processes.Stat]) -> str:
-    servers = [s.pid for s in found if processes.SHIM not in processes.environment(s.pid)]
-    return ", ".join(f"pid {pid}" for pid in servers or [s.pid for s in found])
+def _pids(found: Found) -> str:
+    servers = [process.pid for process, is_shim in found.items() if not is_shim]
+    return ", ".join(f"pid {pid}" for pid in servers or [process.pid for process in found])

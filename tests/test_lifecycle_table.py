@@ -45,6 +45,7 @@ def later(seconds: float) -> datetime:
 
 
 NOTHING_RUNS = Seen()
+UNBORN = Seen(Running(5, A, Phase.STARTING, ago(10)), Process.UNBORN)
 STARTING = Seen(Running(5, A, Phase.STARTING, ago(10)), Process.LIVING, age=10)
 READY = Seen(Running(5, A, Phase.READY, ago(200), ready_at=ago(100)), Process.LIVING, age=200)
 DRAINING = Seen(
@@ -121,27 +122,32 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
     # --- spawned, not seen yet ---
     "on its way": (
         KEEP,
-        replace(with_runtime(STARTING, started_at=ago(5.9)), process=Process.UNBORN),
+        with_runtime(UNBORN, started_at=ago(5.9)),
         KeepWaiting(0.1),
     ),
     "on its way holds the lock": (
         KEEP,
-        replace(with_runtime(STARTING, started_at=ago(1)), process=Process.UNBORN, is_locked=True),
+        replace(with_runtime(UNBORN, started_at=ago(1)), is_locked=True),
         KeepWaiting(0.1),
     ),
     "never came": (
         KEEP,
-        replace(with_runtime(STARTING, started_at=ago(6)), process=Process.UNBORN),
+        with_runtime(UNBORN, started_at=ago(6)),
         MarkFailed("the server was never started: its worker ended first", counts=False),
     ),
     "never came, but the lane is locked": (
         KEEP,
-        replace(with_runtime(STARTING, started_at=ago(6)), process=Process.UNBORN, is_locked=True),
+        replace(with_runtime(UNBORN, started_at=ago(6)), is_locked=True),
         Sweep(),
+    ),
+    "its shim is young, whatever the clock says": (
+        KEEP,
+        replace(with_runtime(UNBORN, started_at=later(99)), age=2),
+        KeepWaiting(0.1),
     ),
     "spawned in the future": (
         KEEP,
-        replace(with_runtime(STARTING, started_at=later(99)), process=Process.UNBORN),
+        with_runtime(UNBORN, started_at=later(99)),
         MarkFailed("the server was never started: its worker ended first", counts=False),
     ),
     # --- starting ---
