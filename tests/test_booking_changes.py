@@ -121,8 +121,8 @@ def test_the_pinned_revision_stays_when_only_the_end_changes(lane: Lane) -> None
 @pytest.mark.parametrize("what", ["preset", "start", "lane"])
 def test_the_pin_is_dropped_when_the_commitment_changes(lane: Lane, what: str) -> None:
     made = pinned(lane, builders.preset())
-    changes = {"preset": builders.preset, "start": lambda: at(70), "lane": builders.lane}
-    assert done(move(made, **{what: changes[what]()})).pinned_revision is None
+    other: dict[str, Any] = {"preset": builders.preset(), "start": at(70), "lane": builders.lane()}
+    assert done(move(made, **{what: other[what]})).pinned_revision is None
 
 
 def test_a_preset_of_another_host_cannot_be_moved_to(lane: Lane) -> None:
