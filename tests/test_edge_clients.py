@@ -77,7 +77,9 @@ async def test_a_body_without_a_model_gets_what_is_loaded(edge: Running) -> None
 
 
 @pytest.mark.parametrize("is_chunked", [True, False])
-async def test_a_huge_body_is_a_413_that_the_client_gets_to_read(edge: Running, is_chunked: bool) -> None:
+async def test_a_huge_body_is_a_413_that_the_client_gets_to_read(
+    edge: Running, is_chunked: bool
+) -> None:
     async def flood() -> AsyncIterator[bytes]:
         for _ in range(1600):
             yield b"x" * 65_536

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import math
+import os
 import socket
 import sys
 
@@ -42,7 +43,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(
             f"{host}:{port} cannot be listened on ({reason}); choose another --port"
         ) from error
@@ -68,8 +69,16 @@ def server_of(config: EdgeConfig, sealer: Sealer) -> uvicorn.Server:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gateway.edge", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8001)
+    parser.add_argument("--port", type=_port, default=8001)
     return parser
+
+
+def _port(text: str) -> int:
+    """A port number, as argparse reads it."""
+    number = int(text)
+    if not 0 < number < 65_536:
+        raise argparse.ArgumentTypeError("give a port from 1 to 65535")
+    return number
 
 
 def _is_news(record: logging.LogRecord) -> bool:

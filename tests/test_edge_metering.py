@@ -1,0 +1,157 @@
+"""Usage records, metrics, and counts that never leak."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import redis.asyncio as redis
+
+from gateway.edge import metering
+from gateway.edge.metering import Tail, UsageSink
+from tests import upstreams
+from tests.conftest import ValkeyServer
+from tests.edge_harness import MEMBER, OWNER, STRANGER, Running, bearer, edge_at, grant, lane, until
+from tests.edge_harness import upstream as upstream_at
+from wire.edges import USAGE_STREAM
+from wire.usage import Usage, decode_usage
+
+pytestmark = pytest.mark.valkey
+
+
+@pytest.fixture
+async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
+    async with edge_at(valkey_server.url) as running:
+        yield running
+
+
+async def _records(client: "redis.Redis", count: int) -> list[Usage]:
+    async with asyncio.timeout(5):
+        while await client.xlen(USAGE_STREAM) < count:
+            await asyncio.sleep(0.01)
+    entries: Any = await client.xrange(USAGE_STREAM)
+    found = [decode_usage(fields) for _, fields in entries]
+    return [usage for usage in found if usage is not None]
+
+
+async def test_a_request_is_recorded_with_its_tokens_and_never_its_words(edge: Running) -> None:
+    async with upstreams.running(upstreams.llama) as fake:
+        mine = grant(OWNER, 0, 1e11, booking_id=42)
+        await edge.publish(lane(upstream=upstream_at(fake.url), grants=(mine,)))
+        for stream in (False, True):
+            await edge.chat(model="qwen", stream=stream, secret="a word")
+    entries = await _records(edge.publisher.client, 2)
+    for usage in entries:
+        assert (usage.owner_id, usage.token_id, usage.booking_id) == (OWNER, OWNER * 10, 42)
+        assert (usage.lane, usage.preset, usage.status, usage.code) == ("main", "qwen", 200, "")
+        assert (usage.prompt_tokens, usage.completion_tokens) == (7, 3)
+        assert usage.route == "/v1/chat/completions"
+        assert usage.bytes_in > 0
+        assert usage.bytes_out > 0
+        assert usage.first_byte_ms is not None
+        assert 0 < usage.first_byte_ms <= usage.duration_ms
+    assert len({usage.request_id for usage in entries}) == 2
+    raw = await edge.publisher.client.xrange(USAGE_STREAM)
+    assert b"a word" not in repr(raw).encode()
+
+
+async def test_refused_and_broken_off_requests_are_recorded_strangers_are_not(
+    edge: Running,
+) -> None:
+    async with upstreams.running(upstreams.hangs) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        await edge.chat(model="nope")
+        await edge.chat(owner=STRANGER)
+        request = asyncio.create_task(edge.chat(owner=MEMBER))
+        await until(lambda: fake.seen)
+        request.cancel()
+        await asyncio.gather(request, return_exceptions=True)
+        refused, left = await _records(edge.publisher.client, 2)
+    assert (refused.status, refused.code, refused.lane) == (404, "model_not_found", "")
+    assert (left.status, left.is_aborted, left.owner_id) == (499, True, MEMBER)
+
+
+async def test_records_wait_for_a_valkey_that_is_away(valkey_server: ValkeyServer) -> None:
+    async with edge_at(valkey_server.url) as edge:
+        await edge.publish(lane())
+        valkey_server.stop()
+        await edge.chat(model="nope")
+        valkey_server.start()
+        assert len(await _records(edge.publisher.client, 1)) == 1
+
+
+async def test_a_full_buffer_drops_the_oldest_and_counts(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metering, "BUFFER_RECORDS", 3)
+    client = redis.Redis.from_url(valkey_server.url)
+    sink = UsageSink(client)
+    for number in range(5):
+        sink.put(Usage(str(number), 1.0, "/v1/x", 200, 1.0))
+    await sink.flush()
+    assert [usage.request_id for usage in await _records(client, 3)] == ["2", "3", "4"]
+    assert sink.dropped == 2
+    await client.aclose()
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        ([b'{"usage":{"completion_tokens":3,"prompt_tokens":7}}'], (7, 3)),
+        ([b'data: {"usage": {"completion_to', b'kens": 3, "prompt_tokens": 7}}\n\n'], (7, 3)),
+        ([b'{"usage":{"input_tokens":9,"output_tokens":1}}'], (9, 1)),
+        ([b'{"content":"\\"prompt_tokens\\": 5"}'], (None, None)),
+        ([b'{"usage":{"prompt_tokens":1}}', b"x" * 5_000], (None, None)),
+        ([], (None, None)),
+    ],
+)
+def test_token_counts_are_read_from_the_tail(
+    chunks: list[bytes], expected: tuple[int | None, int | None]
+) -> None:
+    tail = Tail()
+    for chunk in chunks:
+        tail.add(chunk)
+    assert tail.tokens() == expected
+
+
+async def test_metrics_and_ready_tell_what_is_so(edge: Running) -> None:
+    async with upstreams.running(upstreams.hangs) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        await edge.chat(model="nope")
+        request = asyncio.create_task(edge.chat())
+        await until(lambda: edge.in_flight == 1)
+        text = (await edge.client.get("/metrics")).text
+        request.cancel()
+        await asyncio.gather(request, return_exceptions=True)
+    assert 'slotserve_edge_in_flight{lane="main"} 1.0' in text
+    outcome = 'code="model_not_found",route="/v1/chat/completions",status="404"'
+    assert f"slotserve_edge_requests_total{{{outcome}}} 1.0" in text
+    assert "slotserve_edge_table_age_seconds 0." in text
+    ready = (await edge.client.get("/ready")).json()
+    assert (ready["status"], ready["lanes"]["main"]["phase"]) == ("ready", "ready")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_clients_that_leave_at_any_moment_leak_no_count_and_no_connection(
+    edge: Running, stream: bool
+) -> None:
+    """A hundred requests, each broken off a little later than the one before."""
+    chance = random.Random(1)
+    behaviours = [upstreams.llama, upstreams.hangs, upstreams.streams_for_ever]
+
+    async def any_of(*given: object) -> None:
+        await chance.choice(behaviours)(*given)  # type: ignore[arg-type]
+
+    async with upstreams.running(any_of) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        for number in range(100):
+            request = asyncio.create_task(
+                edge.client.post("/v1/chat/completions", json={"stream": stream}, headers=bearer(1))
+            )
+            await asyncio.wait({request}, timeout=number * 0.0002)
+            request.cancel()
+            await asyncio.gather(request, return_exceptions=True)
+        await until(lambda: edge.in_flight == 0)
+        await until(lambda: fake.open_connections <= 1)  # an idle one may be kept
+    assert not edge.edge.gate.in_flight

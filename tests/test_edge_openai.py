@@ -1,0 +1,116 @@
+"""The official `openai` client against the edge, unchanged, over a real socket."""
+
+import time
+from collections.abc import AsyncIterator
+
+import openai
+import pytest
+from openai.types.chat import ChatCompletionMessageParam
+
+from tests import upstreams
+from tests.conftest import ValkeyServer
+from tests.edge_harness import (
+    MEMBER,
+    OWNER,
+    STRANGER,
+    Running,
+    edge_at,
+    grant,
+    key_of,
+    lane,
+    until,
+)
+from tests.edge_harness import upstream as upstream_at
+
+pytestmark = pytest.mark.valkey
+HI: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Hi"}]
+
+
+@pytest.fixture
+async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
+    async with edge_at(valkey_server.url) as running:
+        yield running
+        await until(lambda: running.in_flight == 0)
+
+
+def _client(edge: Running, owner: int = OWNER, path: str = "/v1") -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(api_key=key_of(owner), base_url=edge.url + path, max_retries=0)
+
+
+async def test_chat_and_embeddings(edge: Running) -> None:
+    async with upstreams.running(upstreams.llama) as fake, _client(edge) as client:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        chat = await client.chat.completions.create(model="qwen", messages=HI)
+        assert chat.choices[0].message.content == "Hello there"
+        assert chat.usage is not None
+        assert chat.usage.completion_tokens == 3
+        vectors = await client.embeddings.create(model="qwen", input="Hi", encoding_format="float")
+        assert vectors.data[0].embedding == [0.5, 0.25]
+
+
+async def test_a_streamed_chat(edge: Running) -> None:
+    async with upstreams.running(upstreams.llama) as fake, _client(edge) as client:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        stream = await client.chat.completions.create(
+            model="big",
+            messages=HI,
+            stream=True,
+        )
+        words = [chunk.choices[0].delta.content or "" async for chunk in stream]
+    assert "".join(words) == "Hello there"
+
+
+async def test_under_a_lanes_own_address(edge: Running) -> None:
+    async with (
+        upstreams.running(upstreams.llama) as fake,
+        _client(edge, path="/lanes/main/v1") as client,
+    ):
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        done = await client.completions.create(model="qwen", prompt="Hi")
+    assert done.choices[0].text == "Hello"
+
+
+async def test_a_server_that_dies_mid_stream_is_an_api_error(edge: Running) -> None:
+    async with upstreams.running(upstreams.dies_mid_stream) as fake, _client(edge) as client:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        stream = await client.chat.completions.create(
+            model="qwen",
+            messages=HI,
+            stream=True,
+        )
+        with pytest.raises(openai.APIError, match="broke off its answer"):
+            async for _ in stream:
+                pass
+
+
+async def test_refusals_become_the_clients_own_exceptions(edge: Running) -> None:
+    slot = grant(OWNER, time.time() - 1, time.time() + 600)
+    await edge.publish(lane(grants=(slot,)))
+    async with _client(edge, MEMBER) as member, _client(edge, STRANGER) as stranger:
+        with pytest.raises(openai.PermissionDeniedError) as reserved:
+            await member.chat.completions.create(model="qwen", messages=HI)
+        with pytest.raises(openai.AuthenticationError):
+            await stranger.chat.completions.create(model="qwen", messages=HI)
+    assert reserved.value.code == "gpu_reserved"
+    assert 595 < int(reserved.value.response.headers["retry-after"]) <= 600
+    async with _client(edge, OWNER) as owner:
+        with pytest.raises(openai.NotFoundError):
+            await owner.chat.completions.create(model="nope", messages=HI)
+
+
+async def test_models_are_what_this_caller_can_use_now(edge: Running) -> None:
+    slot = grant(OWNER, time.time() - 1, time.time() + 600, preset="smol")
+    booked = lane("mine", upstream=upstream_at(preset="smol"), target="smol", grants=(slot,))
+    await edge.publish(lane("free"), booked, lane("empty", upstream=None, phase="stopped"))
+    seen = {}
+    for who in (OWNER, MEMBER):
+        async with _client(edge, who) as client:
+            seen[who] = [model.id async for model in client.models.list()]
+    assert seen == {OWNER: ["smol"], MEMBER: ["qwen"]}
+    async with _client(edge, MEMBER) as client:
+        one = await client.models.retrieve("big")
+        assert one.id == "qwen"
+        with pytest.raises(openai.PermissionDeniedError):
+            await client.models.retrieve("smol")
+    async with _client(edge, MEMBER, "/lanes/mine/v1") as client:
+        assert [model.id async for model in client.models.list()] == []
