@@ -18,6 +18,7 @@ STATUS_OF = {
     "too_late": status.HTTP_409_CONFLICT,
     "lane_disabled": status.HTTP_409_CONFLICT,
     "in_use": status.HTTP_409_CONFLICT,
+    "has_history": status.HTTP_409_CONFLICT,
     "not_yours": status.HTTP_403_FORBIDDEN,
     "not_administrator": status.HTTP_403_FORBIDDEN,
     "needs_approval": status.HTTP_403_FORBIDDEN,

@@ -10,7 +10,9 @@ from django.db.models import QuerySet
 
 from bookings.models import Kind
 from gateway.models import Scope
+from lanes.engines.flags import split_line
 from lanes.models import Gpu, Host, Lane, ModelFile, Preset
+from lanes.refusals import Refusal
 
 WHOLE_GPU = "gpu"
 
@@ -39,10 +41,18 @@ def _class_of(widget: forms.Widget) -> str:
     return "form-select" if isinstance(widget, forms.Select) else "form-control"
 
 
+class LaneField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """Lanes by their names."""
+
+    def label_from_instance(self, obj: Lane) -> str:
+        """What the list says."""
+        return obj.name
+
+
 class BookForm(StyledForm):
     """A wish to book."""
 
-    lane = forms.ModelChoiceField(Lane.objects.none(), to_field_name="slug", empty_label=None)
+    lane = LaneField(Lane.objects.none(), to_field_name="slug", empty_label=None)
     what = forms.ChoiceField(label="Load")
     begins = forms.ChoiceField(
         label="Start",
@@ -117,6 +127,11 @@ class ChooseForm(StyledForm):
         empty_label="Unload: no model server",
     )
     until = forms.DateTimeField(widget=LocalDateTimeInput())
+
+    @staticmethod
+    def initial_at(now: datetime) -> dict[str, Any]:
+        """An hour from now."""
+        return {"until": now + timedelta(hours=1)}
 
 
 class LaneForm(StyledForm):
@@ -202,10 +217,10 @@ class PresetForm(StyledForm):
 
     def clean_arguments(self) -> list[str]:
         """An argv list, split as a shell would."""
-        try:
-            return shlex.split(self.cleaned_data["arguments"])
-        except ValueError as error:
-            raise forms.ValidationError(f"A quote is not closed: {error}.") from None
+        words = split_line(self.cleaned_data["arguments"])
+        if isinstance(words, Refusal):
+            raise forms.ValidationError(words.words)
+        return words
 
     def clean_environment(self) -> dict[str, str]:
         """Names and values."""

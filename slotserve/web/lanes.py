@@ -40,7 +40,7 @@ def lane(request: HttpRequest, slug: str) -> HttpResponse:
         "events": recent_events(found),
         "bookings": found.bookings.current(now).select_related("owner", "preset"),
         "gateway": gateway_address(),
-        "form": ChooseForm(),
+        "form": ChooseForm(initial=ChooseForm.initial_at(now)),
     }
     template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
     return render(request, template, context)
