@@ -6,11 +6,16 @@ import sys
 
 from django.core.management import execute_from_command_line
 
+from wire.env import SettingError
+
 
 def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except SettingError as error:
+        sys.exit(f"{error}.")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from pathlib import Path
 from environment import ROOT, Environment, InstallError
 from quality import run_checks, run_tests
 
-GATE = ("SLOTSERVE_DATA", "SLOTSERVE_INSTALLATION", "SLOTSERVE_PART")
+OF_AN_INSTALLATION = ("SLOTSERVE_", "DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
+OF_A_TEST_RUN = ("SLOTSERVE_TEST_", "SLOTSERVE_VENV")
 
 
 def up(arguments: list[str]) -> None:
@@ -30,8 +31,9 @@ def test(arguments: list[str]) -> None:
     """Run the checks (unless some tests are named) and the tests; exit with 1 if one failed."""
     python = prepared("requirements-dev.txt")
     os.chdir(ROOT)
-    for name in GATE:  # a test run reaches no running installation
-        os.environ.pop(name, None)
+    for name in list(os.environ):  # a test run reaches no running installation
+        if name.startswith(OF_AN_INSTALLATION) and not name.startswith(OF_A_TEST_RUN):
+            del os.environ[name]
     failed = [] if arguments else run_checks(python)
     failed += run_tests(python, arguments)
     if failed:

@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.db import transaction
 
 from gateway.models import ApiToken, Scope
 from gateway.publish import publish
@@ -42,18 +43,31 @@ class Report:
 
 
 def prepare(*, with_demo: bool) -> Report | Refusal:
-    """Make what is missing of administrator, host, demo and demo token."""
-    report = make_administrator()
-    if isinstance(report, Refusal):
-        return report
+    """Make what is missing of host, administrator, demo and demo token.
+
+    What takes long comes first, so that an interruption leaves no password that nobody was told.
+    """
     host = register_host(settings.SLOTSERVE_HOST_KEY, socket.gethostname())
     if isinstance(host, Refusal):
         return host
-    report = report.noting(gpu_sentence(host))
-    if with_demo:
-        report = add_demo(report, host)
+    model = fetched_model() if with_demo else None
+    with transaction.atomic():
+        report = make_administrator()
+        if isinstance(report, Refusal):
+            return report
+        report = report.noting(gpu_sentence(host))
+        if model is not None:
+            report = add_demo(report, host, model)
     publish()  # so that the edge knows the token before the first beat
     return report
+
+
+def fetched_model() -> Path | Refusal:
+    """The demo model's file in the data folder."""
+    try:
+        return fetch_demo_model(Path(settings.SLOTSERVE_DATA) / "models")
+    except DemoModelError as error:
+        return Refusal("no_model", str(error))
 
 
 def make_administrator() -> Report | Refusal:
@@ -73,13 +87,9 @@ def make_administrator() -> Report | Refusal:
     return Report(ADMINISTRATOR, notes=(WEAK,) if is_weak(given) else ())
 
 
-def add_demo(report: Report, host: Host) -> Report:
+def add_demo(report: Report, host: Host, model: Path | Refusal) -> Report:
     """The demo lane and a token for it. Without its model the product starts all the same."""
-    try:
-        file = fetch_demo_model(Path(settings.SLOTSERVE_DATA) / "models")
-    except DemoModelError as error:
-        return report.noting(f"No demo lane: {error}")
-    lane = ensure_demo(host, file)
+    lane = model if isinstance(model, Refusal) else ensure_demo(host, model)
     if isinstance(lane, Refusal):
         return report.noting(f"No demo lane: {lane.words}")
     owner = User.objects.get(username=report.administrator)

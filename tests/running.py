@@ -36,6 +36,11 @@ def free_ports() -> tuple[int, int]:
         return one.getsockname()[1], other.getsockname()[1]
 
 
+def clean_environment(**more: str) -> dict[str, str]:
+    """This process's environment without what belongs to the test run, and with some more."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(TEST_RUN)} | more
+
+
 class Up:
     """One bin/up (or its like) on a data folder, its output in a file."""
 
@@ -43,8 +48,7 @@ class Up:
         self.data = data
         self.ports = free_ports()
         self._command = command or (sys.executable, "-m", "tests.tiny_stack")
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(TEST_RUN)}
-        self.environment = {**clean, **environment}
+        self._environment = environment
         self._screen = data.with_suffix(".screen")
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -55,7 +59,7 @@ class Up:
             self.process = subprocess.Popen(
                 [*self._command, "--data", str(self.data), *ports, *flags],
                 cwd=ROOT,
-                env=self.environment,
+                env=clean_environment(**self._environment),
                 stdin=subprocess.DEVNULL,
                 stdout=screen,
                 stderr=subprocess.STDOUT,

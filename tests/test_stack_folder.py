@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import stat
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -92,7 +93,7 @@ def test_the_socket_has_a_short_path_however_long_the_others_are(
 ) -> None:
     long = tmp_path / ("x" * 120)
     long.mkdir()
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
     folder = opened(long / "data")
     product = Product(Options(folder.path, 1, 2, has_demo=False), folder, folder.runtime())
     assert len(bytes(product.socket)) <= 103
@@ -100,10 +101,7 @@ def test_the_socket_has_a_short_path_however_long_the_others_are(
     product.runtime.rmdir()
 
 
-def test_somebody_elses_runtime_folder_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", "/tmp" if os.access("/tmp", os.W_OK) else str(tmp_path))
+def test_somebody_elses_runtime_folder_is_not_used(tmp_path: Path) -> None:
     folder = opened(tmp_path / "data")
     runtime = folder.runtime()
     runtime.chmod(0o755)

@@ -84,7 +84,8 @@ async def test_a_program_that_is_not_there_is_a_line_and_not_a_crash(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
     supervisor.keep(Part("part", ("/no/such/program",)))
-    await seen(tmp_path / "up.log", "part cannot be started: ")
+    await seen(tmp_path / "up.log", "cannot be started: /no/such/program: No such file")
+    await seen(tmp_path / "up.log", "part ended (exit status 127); starting it again in 0.5 s")
     await supervisor.stop("part")
 
 

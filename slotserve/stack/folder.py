@@ -56,8 +56,8 @@ class DataFolder:
 
     def runtime(self) -> Path:
         """A private folder with a short path for Valkey's socket: long paths do not work."""
-        base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-        if not os.access(base, os.W_OK) or len(bytes(base)) > LONGEST_SOCKET - 40:
+        base = Path(tempfile.gettempdir())  # not XDG_RUNTIME_DIR, which ends with its session
+        if len(bytes(base)) > LONGEST_SOCKET - 40:
             base = Path("/tmp")  # noqa: S108 - the folder in it is checked to be ours alone
         folder = base / f"slotserve-{self.text('installation-id')[:12]}"
         try:

@@ -2,12 +2,11 @@
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,8 +17,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
 STEADY_SECONDS = 60.0
 LAST_WORDS_SECONDS = 1.0
 CANNOT_START = 127
-PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+CHILD = str(Path(__file__).with_name("child.py"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +92,13 @@ class Supervisor:
         reads, writes = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
-                *part.argv,
+                *(sys.executable, "-I", "-S", CHILD, str(os.getpid()), *part.argv),
                 cwd=self._root,
                 env={**os.environ, **part.environment},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writes,
                 stderr=writes,
                 start_new_session=True,
-                preexec_fn=_die_with(os.getpid()),
             )
         except BaseException:
             os.close(reads)
@@ -143,16 +140,3 @@ def how_it_ended(status: int) -> str:
         return f"killed by {signal.Signals(-status).name}"
     except ValueError:
         return f"killed by signal {-status}"
-
-
-def _die_with(parent: int) -> Callable[[], None] | None:
-    """What a child does before exec so that it ends when `parent` is killed (Linux only)."""
-    if (libc := _libc) is None:
-        return None
-
-    def prepare() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it was killed before the wish was made
-            os._exit(1)
-
-    return prepare
