@@ -11,7 +11,7 @@ from django.db import transaction
 
 from lanes import ticks
 from lanes.backoff import retry_wait
-from lanes.models import Lane, LaneEvent, LoadRecord, Phase, PresetFailure, Runtime
+from lanes.models import Lane, LaneEvent, LoadRecord, Order, Phase, PresetFailure, Runtime
 from lanes.seeing import Sight
 from lanes.steps import TERM
 
@@ -76,6 +76,8 @@ def report_stopping(sight: Sight, runtime: Runtime, reason: str) -> bool:
     """Stopping from now on, before the first signal: a worker that dies between is made up for."""
     changes = {"phase": Phase.STOPPING, "term_at": sight.now, "signals_sent": TERM}
     with transaction.atomic():
+        if not _is_still_ordered(sight):
+            return False
         if not report(sight, runtime, **changes, reason=reason[:LONGEST]):
             return False
         if runtime.phase != Phase.STOPPING:
@@ -122,6 +124,12 @@ def clear_failures(sight: Sight, runtime: Runtime) -> None:
     with transaction.atomic():
         if rows.update(count=0, failed_at=None, reason="", booking_id_for=None):
             ticks.plan_soon()
+
+
+def _is_still_ordered(sight: Sight) -> bool:
+    """Whether the order is the one that was decided from: a newer one may want the server back."""
+    newest = Order.objects.select_for_update().get(lane=sight.lane)
+    return newest.generation == sight.wanted.generation
 
 
 def _count_failure(

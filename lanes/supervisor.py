@@ -19,7 +19,8 @@ from lanes.steps import KeepWaiting, Nothing
 log = logging.getLogger(__name__)
 MOST_STEPS = 8  # in one look; a stop, a report and a start are four
 AGAIN_SECONDS = 0.05  # when another look of this lane is under way
-LONGEST_FOLLOW_UP = 5.0  # what is further off is left to the beat
+NEAR_SECONDS = 5.0  # what is further off is left to the beat
+LONGEST_DELAY = 0.5  # a follow-up that waits longer would stand in the way of a sooner one
 SEEN_EVERY = timedelta(minutes=1)
 
 
@@ -33,8 +34,9 @@ def look(lane_pk: int) -> None:
         return
     with records.look_lock(lane.pk) as is_ours:
         next_look = _converge(lane) if is_ours else AGAIN_SECONDS
-    if next_look is not None and next_look <= LONGEST_FOLLOW_UP:
-        ticks.request_look(lane.pk, lane.host.key, delay=max(next_look, 0.01))
+    if next_look is not None and next_look <= NEAR_SECONDS:
+        delay = min(max(next_look, 0.01), LONGEST_DELAY)
+        ticks.request_look(lane.pk, lane.host.key, delay=delay)
 
 
 def look_host(host_key: str) -> None:
