@@ -8,7 +8,7 @@ import orjson
 from gateway.edge import catalogue
 from gateway.edge.answer import Answer, Send
 from gateway.edge.body import Receive
-from gateway.edge.call import Call, serve
+from gateway.edge.call import Call, refuse_unread, serve
 from gateway.edge.dialects import Dialect
 from gateway.edge.edge import Edge
 from gateway.edge.headers import find, find_digest
@@ -68,8 +68,7 @@ class EdgeApp:
     ) -> None:
         refusal = _refuse_route(scope["method"], matched)
         if refusal is not None or matched is None:
-            await answer.refuse_early(refusal or _NO_ROUTE)
-            await answer.finish()
+            await refuse_unread(answer, receive, refusal or _NO_ROUTE)
         elif matched.route.kind is Kind.FORWARD:
             await self._model_call(scope, matched, receive, answer, request_id)
         else:

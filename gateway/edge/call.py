@@ -34,6 +34,7 @@ _BEFORE_THE_BODY = frozenset(
 _LINGER_BYTES = 256 * 2**20
 _LINGER_SECONDS = 10.0
 _REFRESH_SECONDS = 1.0
+_LAST_WORD_SECONDS = 2.0  # for a client that does not read to hear why it was ended
 CLIENT_GONE = EdgeRefusal(499, "client_gone", "the client has left")
 
 
@@ -70,7 +71,7 @@ async def serve(call: Call) -> None:
     """Answer it. Whatever happens, no count and no connection is left behind."""
     refusal = _screen(call)
     if refusal is not None:
-        await _refuse_unread(call, refusal)
+        await refuse_unread(call.answer, call.receive, refusal)
         return
     config = call.parts.config
     try:
@@ -81,7 +82,7 @@ async def serve(call: Call) -> None:
         call.is_gone = True
         return
     if isinstance(body, EdgeRefusal):
-        await _refuse_unread(call, body)
+        await refuse_unread(call.answer, call.receive, body)
         return
     call.bytes_in = len(body)
     model = find_model(body)
@@ -103,15 +104,15 @@ def _screen(call: Call) -> EdgeRefusal | None:
     return too_large(limit) if length > limit else None
 
 
-async def _refuse_unread(call: Call, refusal: EdgeRefusal) -> None:
+async def refuse_unread(answer: Answer, receive: Receive, refusal: EdgeRefusal) -> None:
     """Refuse a request whose body may still be coming.
 
     Many clients read no answer before they have sent everything, and closing while bytes arrive
     resets the connection, the refusal with it. So what still comes is thrown away for a while.
     """
-    await call.answer.refuse_early(refusal)
-    await discard(call.receive, most=_LINGER_BYTES, seconds=_LINGER_SECONDS)
-    await call.answer.finish()
+    await answer.refuse_early(refusal)
+    await discard(receive, most=_LINGER_BYTES, seconds=_LINGER_SECONDS)
+    await answer.finish()
 
 
 async def _serve_watched(call: Call, asked: Asked, body: bytes) -> None:
@@ -178,7 +179,9 @@ async def _end(call: Call, refusal: EdgeRefusal | None) -> None:
     if refusal is None:
         await call.answer.finish()
     elif not call.is_gone:
-        await call.answer.fail(refusal)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORD_SECONDS):
+                await call.answer.fail(refusal)
 
 
 async def _refresh(holder: TableHolder) -> None:
