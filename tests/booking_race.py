@@ -1,0 +1,209 @@
+"""Many processes at once on one database: `python -m tests.booking_race SCENARIO`.
+
+Reads DATABASE_URL as the product does. Forks its processes before any of them is connected, lets
+them start together, and prints a JSON list of what each was answered, and what the table holds.
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
+django.setup()
+
+from django.contrib.auth.models import User  # noqa: E402
+from django.db import Error, connections  # noqa: E402
+
+from bookings import services  # noqa: E402
+from bookings.guards import verdict  # noqa: E402
+from bookings.models import Booking  # noqa: E402
+from bookings.refusals import SlotTaken  # noqa: E402
+from bookings.states import OCCUPYING  # noqa: E402
+from lanes import clock  # noqa: E402
+from lanes.models import Lane  # noqa: E402
+from lanes.refusals import Refusal  # noqa: E402
+from tests import builders  # noqa: E402
+from tests.booking_race_sizes import PROCESSES, RAW_ROUNDS, ROUNDS  # noqa: E402
+
+HOUR = timedelta(hours=1)
+
+
+def answer_of(answer: Booking | Refusal) -> dict[str, Any]:
+    """What the test is to know of an answer."""
+    if isinstance(answer, Booking):
+        return {"code": "", "booking": answer.pk}
+    conflicts = answer.conflicts if isinstance(answer, SlotTaken) else ()
+    return {"code": answer.code, "conflicts": [c.booking_id for c in conflicts]}
+
+
+def book_one_slot(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """Everybody wants the same slot, round after round."""
+    owner, lane = member(number), Lane.objects.get(slug="lane-0")
+    answers = []
+    for turn in range(ROUNDS):
+        start = day + turn * HOUR
+        barrier.wait()
+        answer = services.book(
+            owner=owner, lane=lane, kind="gpu", preset=None, start=start, end=start + HOUR
+        )
+        answers.append({"round": turn, **answer_of(answer)})
+    return answers
+
+
+def book_at_random(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """Everybody books, shifts, extends and gives back on two lanes, wherever it may be."""
+    chance, owner = random.Random(number), member(number)
+    lanes = list(Lane.objects.order_by("slug"))
+    mine: list[Booking] = []
+    answers = []
+    barrier.wait()
+    for _ in range(25):
+        lane, start = chance.choice(lanes), day + chance.randrange(48) * HOUR / 4
+        end = start + chance.randrange(1, 8) * HOUR / 4
+        deed = chance.choice(("book", "book", "move", "extend", "cancel")) if mine else "book"
+        booking = chance.choice(mine) if mine else None
+        answer: Booking | Refusal
+        if deed == "book" or booking is None:
+            answer = services.book(
+                owner=owner, lane=lane, kind="gpu", preset=None, start=start, end=end
+            )
+        elif deed == "move":
+            answer = services.move(booking, actor=owner, lane=lane, start=start, end=end)
+        elif deed == "extend":
+            answer = services.extend(booking, actor=owner, end=end)
+        else:
+            answer = services.cancel(booking, actor=owner)
+        if deed == "book" and isinstance(answer, Booking):
+            mine.append(answer)
+        answers.append({"deed": deed, **answer_of(answer)})
+    return answers
+
+
+def move_crosswise(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """One half moves bookings from lane 0 to lane 1 and back, the other the other way round."""
+    owner = member(number)
+    there, back = Lane.objects.order_by("slug")[:2][:: 1 if number % 2 else -1]
+    start = day + number * HOUR
+    booking = services.book(
+        owner=owner, lane=back, kind="gpu", preset=None, start=start, end=start + HOUR
+    )
+    if isinstance(booking, Refusal):
+        return [answer_of(booking)]
+    answers = []
+    barrier.wait()
+    for turn in range(ROUNDS):
+        lane = back if turn % 2 else there
+        moved = services.move(booking, actor=owner, start=start, end=start + HOUR, lane=lane)
+        answers.append(answer_of(moved))
+    return answers
+
+
+def move_the_same(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """Everybody (administrators) moves one and the same booking between lanes and times."""
+    actor = member(number)
+    booking = Booking.objects.get()
+    lanes = list(Lane.objects.order_by("slug"))
+    answers = []
+    barrier.wait()
+    for turn in range(ROUNDS):
+        start = day + ((number + turn) % 24) * HOUR
+        lane = lanes[(number + turn) % 2]
+        moved = services.move(booking, actor=actor, start=start, end=start + HOUR, lane=lane)
+        answers.append(answer_of(moved))
+    return answers
+
+
+def insert_past_the_service(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """Bare inserts of the same row: only the database is left to refuse them."""
+    owner, lane = member(number), Lane.objects.get(slug="lane-0")
+    answers = []
+    for turn in range(RAW_ROUNDS):
+        start = day + turn * HOUR
+        barrier.wait()
+        try:
+            builders.booking(owner=owner, lane=lane, kind="gpu", preset=None, start=start)
+            code = ""
+        except Error as error:
+            code = verdict(error).name
+        answers.append({"round": turn, "code": code})
+    return answers
+
+
+SCENARIOS: dict[str, Callable[[int, Barrier, datetime], list[dict[str, Any]]]] = {
+    work.__name__: work
+    for work in (
+        book_one_slot,
+        book_at_random,
+        move_crosswise,
+        move_the_same,
+        insert_past_the_service,
+    )
+}
+
+
+def member(number: int) -> User:
+    """The process's own member."""
+    return User.objects.get(username=f"member-{number}")
+
+
+def prepare(scenario: str, day: datetime) -> None:
+    """Two lanes and a member for each process, on an emptied table."""
+    Booking.objects.all().delete()
+    lanes = [
+        Lane.objects.get_or_create(slug=f"lane-{n}", defaults={"host": builders.host()})[0]
+        for n in range(2)
+    ]
+    for number in range(PROCESSES):
+        builders.person(f"member-{number}", is_staff=True)
+    if scenario == "move_the_same":
+        builders.booking(
+            owner=member(0), lane=lanes[0], kind="gpu", preset=None, start=day, end=day + HOUR
+        )
+
+
+def run(scenario: str, number: int, barrier: Barrier, day: datetime, answers: Any) -> None:
+    """One process."""
+    try:
+        answers.put(SCENARIOS[scenario](number, barrier, day))
+    except BaseException as error:
+        barrier.abort()
+        answers.put([{"code": f"{type(error).__name__}: {error}"}])
+        raise
+    finally:
+        connections.close_all()
+
+
+def main(scenario: str) -> None:
+    """Run one scenario and print what came of it."""
+    day = (clock.database_now() + timedelta(days=2)).replace(microsecond=0)
+    prepare(scenario, day)
+    connections.close_all()
+    fork = multiprocessing.get_context("fork")
+    barrier, queue = fork.Barrier(PROCESSES, timeout=60), fork.SimpleQueue()
+    processes = [
+        fork.Process(target=run, args=(scenario, number, barrier, day, queue))
+        for number in range(PROCESSES)
+    ]
+    for process in processes:
+        process.start()
+    answers = [answer for _ in processes for answer in queue.get()]
+    for process in processes:
+        process.join()
+    rows = Booking.objects.filter(state__in=OCCUPYING).order_by("lane", "start")
+    held = [
+        (lane, start.timestamp(), end.timestamp())
+        for lane, start, end in rows.values_list("lane", "start", "end")
+    ]
+    print(json.dumps({"answers": answers, "held": held, "day": day.timestamp()}))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,5 @@
+"""How many processes race, and how often. Apart, because the racers set Django up by themselves."""
+
+PROCESSES = 12
+ROUNDS = 8
+RAW_ROUNDS = 3  # PostgreSQL finds a deadlock among bare inserts only after a second

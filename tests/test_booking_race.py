@@ -1,0 +1,127 @@
+"""Many processes want the same: one gets it, the others are told so. On SQLite and PostgreSQL."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from tests.booking_race_sizes import PROCESSES, RAW_ROUNDS, ROUNDS
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT_SECONDS = 240
+
+
+class Database:
+    """A migrated database, and the processes that race on it."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLOTSERVE", "DJANGO"))}
+        self.environment = kept | {
+            "DATABASE_URL": url,
+            "SLOTSERVE_DATA": str(folder),
+            "SLOTSERVE_TABLE_KEYS": "test-" + "k" * 40,
+            "SLOTSERVE_SECRET_KEY": "test-secret-key",
+            "SLOTSERVE_LOG_LEVEL": "ERROR",
+            "REDIS_URL": f"unix://{folder}/nobody.sock?db=0",
+        }
+        self._python("manage.py", "migrate", "-v0", "--skip-checks")
+
+    def race(self, scenario: str) -> dict[str, Any]:
+        """Every answer, and what the table holds in the end."""
+        outcome: dict[str, Any] = json.loads(self._python("-m", "tests.booking_race", scenario))
+        return outcome
+
+    def _python(self, *arguments: str) -> str:
+        ended = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert "Traceback" not in ended.stderr
+        return ended.stdout
+
+
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def database(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
+    folder = tmp_path_factory.mktemp("race")
+    if request.param == "sqlite":
+        yield Database(f"sqlite:///{folder}/race.sqlite3", folder)
+        return
+    server = os.environ.get("SLOTSERVE_TEST_POSTGRES")
+    if not server:
+        pytest.skip("NOT TESTED ON POSTGRESQL: SLOTSERVE_TEST_POSTGRES is not set")
+    name = f"race_{os.getpid()}"
+    with psycopg.connect(server_database(server, "postgres"), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        try:
+            yield Database(server_database(server, name), folder)
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def server_database(url: str, name: str) -> str:
+    """Another database of the same server."""
+    return urlsplit(url)._replace(scheme="postgresql", path=f"/{name}").geturl()
+
+
+def codes(outcome: dict[str, Any]) -> Counter[str]:
+    return Counter(answer["code"] for answer in outcome["answers"])
+
+
+def overlaps(outcome: dict[str, Any]) -> list[tuple[Any, Any]]:
+    pairs = pairwise(outcome["held"])
+    return [(a, b) for a, b in pairs if a[0] == b[0] and b[1] < a[2]]
+
+
+def test_one_process_wins_each_slot_and_the_others_learn_who_has_it(database: Database) -> None:
+    outcome = database.race("book_one_slot")
+    assert codes(outcome) == {"": ROUNDS, "slot_taken": ROUNDS * (PROCESSES - 1)}
+    winners = {a["round"]: a["booking"] for a in outcome["answers"] if not a["code"]}
+    losers = [a for a in outcome["answers"] if a["code"]]
+    assert all(a["conflicts"] == [winners[a["round"]]] for a in losers)
+    assert len(outcome["held"]) == ROUNDS
+
+
+def test_random_changes_never_overlap_and_never_fail(database: Database) -> None:
+    outcome = database.race("book_at_random")
+    assert set(codes(outcome)) <= {"", "slot_taken", "wrong_state", "not_later"}
+    assert overlaps(outcome) == []
+    assert len(outcome["held"]) > PROCESSES
+
+
+def test_moves_in_opposite_directions_lock_nobody_out(database: Database) -> None:
+    outcome = database.race("move_crosswise")
+    assert codes(outcome) == {"": PROCESSES * ROUNDS}
+    assert overlaps(outcome) == []
+
+
+def test_one_booking_moved_by_all_is_moved_by_one_at_a_time(database: Database) -> None:
+    outcome = database.race("move_the_same")
+    assert set(codes(outcome)) <= {"", "busy"}
+    assert codes(outcome)[""] >= PROCESSES
+    assert len(outcome["held"]) == 1
+
+
+def test_past_the_service_the_database_alone_lets_one_through(database: Database) -> None:
+    outcome = database.race("insert_past_the_service")
+    assert codes(outcome)[""] == RAW_ROUNDS
+    assert set(codes(outcome)) <= {"", "OVERLAP", "BUSY"}
+    assert len(outcome["held"]) == RAW_ROUNDS
