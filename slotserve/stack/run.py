@@ -50,6 +50,10 @@ class Run:
             await stopping
         stopping.cancel()
         is_clean = await self._stop_all()
+        if not is_clean:
+            self._output.say("model servers may still run: the next bin/up ends them")
+        elif not failure:
+            self._output.say("everything has stopped")
         if failure:
             self._output.say(failure)
         return 1 if failure or not is_clean else 0
@@ -129,9 +133,6 @@ class Run:
             self._record.clear()
             with contextlib.suppress(OSError):
                 shutil.rmtree(self._product.runtime)
-            self._output.say("everything has stopped")
-        else:
-            self._output.say("model servers may still run: the next bin/up ends them")
         return is_clean
 
     async def _stop_servers(self) -> bool:
