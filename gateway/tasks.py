@@ -10,6 +10,7 @@ from kombu.exceptions import OperationalError
 
 from bookings.planning import plan_lanes
 from gateway.publish import publish
+from gateway.turns import Turns
 from gateway.usage import ingest
 from lanes import ticks
 from lanes.models import Host
@@ -19,21 +20,35 @@ log = logging.getLogger(__name__)
 BEAT_TASK = "slotserve.beat"
 LOOK_HOST_TASK = "slotserve.look_host"
 MOST_WAITING_LOOKS = 20  # in a host's queue; more only pile up while its worker is down
+MOST_PLANS = 3  # in one tick, while other planners are first
 
 
 @shared_task(name=BEAT_TASK)
 def beat() -> None:
     """Every SLOTSERVE_TICK_SECONDS: plan all lanes, publish, wake the hosts, take usage in."""
-    for step in (plan_lanes, publish, look_at_hosts, ingest):
-        _guarded(step)
+    _guarded("plan", _planning.take)
+    _guarded("publish", _publishing.take)
+    _guarded("look at hosts", look_at_hosts)
+    _guarded("ingest", ingest)
 
 
 @shared_task(name=ticks.PLAN_TASK)
 def plan(key: str) -> None:
     """Plan all lanes out of turn and publish; `key` names the request that this one answers."""
     ticks.taken_up(key)
-    for step in (plan_lanes, publish):
-        _guarded(step)
+    _guarded("plan", _planning.take)
+    _guarded("publish", _publishing.take)
+
+
+def plan_all() -> None:
+    """Plan every lane. Where another planner was first, once more: it may have known less."""
+    lost = plan_lanes().lost
+    for _ in range(MOST_PLANS - 1):
+        if not lost:
+            return
+        lost = plan_lanes(lost).lost
+    if lost:
+        ticks.request_plan()
 
 
 def look_at_hosts() -> None:
@@ -56,9 +71,18 @@ def _look_at(host_key: str) -> None:
     )
 
 
-def _guarded(step: Callable[[], object]) -> None:
+def publish_all() -> None:
+    """Publish the route table."""
+    publish()
+
+
+_planning = Turns(plan_all)
+_publishing = Turns(publish_all)
+
+
+def _guarded(name: str, step: Callable[[], object]) -> None:
     """One step failing must not keep the others from being taken."""
     try:
         step()
     except Exception:
-        log.exception("step failed step=%s", step.__name__)
+        log.exception("step failed step=%s", name)

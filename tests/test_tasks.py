@@ -1,11 +1,14 @@
 """The beat and the plan out of turn: every step is taken, though another fails."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import pytest
 from celery import current_app
 
+from bookings.planning import PlanOutcome
 from gateway import tasks
 from gateway.models import UsageRecord
 from lanes import ticks
@@ -17,6 +20,7 @@ from wire.edges import TABLE_HEAD, USAGE_STREAM
 from wire.usage import encode_usage
 
 pytestmark = pytest.mark.django_db
+NOTHING_PLANNED = PlanOutcome(builders.NOON, {}, changed=(), lost=(), failed=())
 Sent = list[tuple[str, dict[str, object]]]
 
 
@@ -69,27 +73,51 @@ def test_looks_do_not_pile_up_for_a_host_whose_worker_is_down(sent: Sent) -> Non
     assert [how["queue"] for _, how in looks(sent)] == ["host.up"]
 
 
-@pytest.mark.parametrize("broken", ["plan_lanes", "publish", "look_at_hosts", "ingest"])
+STEPS = ("plan_lanes", "publish", "look_at_hosts", "ingest")
+
+
+@pytest.mark.parametrize("broken", STEPS)
 @pytest.mark.usefixtures("sent", "valkey")
 def test_a_step_that_fails_keeps_no_other_from_being_taken(
     broken: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     taken: list[str] = []
 
-    def replace(name: str) -> None:
-        def step() -> None:
-            taken.append(name)
-            if name == broken:
-                raise RuntimeError("broken")
+    def take(name: str) -> PlanOutcome:
+        taken.append(name)
+        if name == broken:
+            raise RuntimeError(f"{name} is broken")
+        return NOTHING_PLANNED
 
-        step.__name__ = name
-        monkeypatch.setattr(tasks, name, step)
-
-    for name in ("plan_lanes", "publish", "look_at_hosts", "ingest"):
-        replace(name)
+    for name in STEPS:
+        monkeypatch.setattr(tasks, name, partial(take, name))
     tasks.beat()
-    assert taken == ["plan_lanes", "publish", "look_at_hosts", "ingest"]
-    assert f"step failed step={broken}" in caplog.text
+    assert taken == list(STEPS)
+    assert f"{broken} is broken" in caplog.text
+
+
+@pytest.mark.usefixtures("sent", "valkey")
+def test_a_lane_that_another_planner_took_is_planned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcomes = [replace(NOTHING_PLANNED, lost=(7,)), NOTHING_PLANNED]
+    asked: list[object] = []
+
+    def plan_lanes(pks: object = None) -> PlanOutcome:
+        asked.append(pks)
+        return outcomes.pop(0)
+
+    monkeypatch.setattr(tasks, "plan_lanes", plan_lanes)
+    tasks.plan_all()
+    assert asked == [None, (7,)]
+
+
+@pytest.mark.usefixtures("valkey")
+def test_a_lane_that_is_lost_again_and_again_is_left_to_another_tick(
+    monkeypatch: pytest.MonkeyPatch, sent: Sent
+) -> None:
+    lost = replace(NOTHING_PLANNED, lost=(7,))
+    monkeypatch.setattr(tasks, "plan_lanes", lambda *_: lost)
+    tasks.plan_all()
+    assert [name for name, _ in sent] == [ticks.PLAN_TASK]
 
 
 @pytest.mark.usefixtures("valkey")
@@ -101,7 +129,12 @@ def test_a_plan_clears_its_request_before_it_reads(
     ((_, how),) = sent  # the second found the first still waiting
     (key,) = cast(tuple[str], how["args"])
     held: list[object] = []
-    monkeypatch.setattr(tasks, "plan_lanes", lambda: held.append(ticks.valkey().get(key)))
+
+    def seen() -> PlanOutcome:
+        held.append(ticks.valkey().get(key))
+        return NOTHING_PLANNED
+
+    monkeypatch.setattr(tasks, "plan_lanes", seen)
     tasks.plan(key)
     assert held == [None]
     assert ticks.valkey().exists(TABLE_HEAD)
