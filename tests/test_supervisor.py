@@ -220,3 +220,31 @@ def test_the_newest_order_is_what_starts(lane: Lane) -> None:
     started = Runtime.objects.get(lane=lane)
     assert started.generation == 3
     assert started.revision == wanted.current
+
+
+def test_a_host_is_seen_once_a_minute(lane: Lane) -> None:
+    supervisor.look_host("test-host")
+    lane.host.refresh_from_db()
+    first = lane.host.seen_at
+    supervisor.look_host("test-host")
+    lane.host.refresh_from_db()
+    assert first is not None
+    assert lane.host.seen_at == first
+
+
+def test_a_lane_that_fails_to_be_looked_at_does_not_stop_the_others(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = builders.lane()
+    fleet.order(lane, fleet.preset())
+    fleet.order(other, fleet.preset())
+    true_look = supervisor.look
+
+    def look(lane_pk: int) -> None:
+        if lane_pk == lane.pk:
+            raise OSError("no room")
+        true_look(lane_pk)
+
+    monkeypatch.setattr(supervisor, "look", look)
+    supervisor.look_host("test-host")
+    assert [runtime.lane for runtime in Runtime.objects.all()] == [other]
