@@ -82,5 +82,8 @@ def _port(text: str) -> int:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """A cut answer is how the edge tells of a broken one: it has logged that itself."""
-    return record.msg != "ASGI callable returned without completing response."
+    """Of what uvicorn says of single requests only exceptions are news.
+
+    The rest is what anybody outside can cause at will, or a cut answer, which the edge has logged.
+    """
+    return record.module != "httptools_impl" or record.exc_info is not None
