@@ -153,6 +153,24 @@ async def test_a_client_that_does_not_read_holds_the_server_back_and_no_drain_up
         writer.close()
 
 
+async def test_a_client_that_never_reads_gives_up_the_servers_slot_in_the_end(
+    valkey_server: ValkeyServer,
+) -> None:
+    async with (
+        edge_at(valkey_server.url, stalled_seconds=0.2) as edge,
+        upstreams.running(_floods) as fake,
+    ):
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        port = int(edge.url.rpartition(":")[2])
+        _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1000)
+        head = f"POST /v1/completions HTTP/1.1\r\nhost: x\r\nx-api-key: {key_of(OWNER)}\r\n"
+        writer.write(head.encode() + b"content-length: 2\r\n\r\n{}")
+        await until(lambda: fake.seen and fake.open_connections == 1)
+        await until(lambda: fake.open_connections == 0)
+        assert edge.in_flight == 0
+        writer.close()
+
+
 _LENGTHS: dict[int, list[int]] = {}
 
 

@@ -123,6 +123,23 @@ async def test_half_an_answer_is_never_passed_off_as_a_whole_one(edge: Running) 
             await edge.chat()
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "status"), [(upstreams.hangs, 502), (upstreams.first_event_then_hangs, 200)]
+)
+async def test_a_server_that_says_nothing_for_too_long_is_given_up(
+    valkey_server: ValkeyServer, behaviour: upstreams.Behaviour, status: int
+) -> None:
+    async with (
+        edge_at(valkey_server.url, answer_seconds=0.2) as edge,
+        upstreams.running(behaviour) as fake,
+    ):
+        await _serve(edge, fake)
+        answer = await edge.chat(stream=True)
+        assert answer.status_code == status
+        assert '"code":"upstream_failed"' in answer.text
+        await until(lambda: fake.open_connections == 0)
+
+
 async def test_a_server_that_is_not_there_is_a_502(edge: Running) -> None:
     await edge.publish(lane(upstream=upstream_at("http://127.0.0.1:9")))
     answer = await edge.chat()

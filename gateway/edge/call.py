@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from dataclasses import dataclass
 
 from gateway.edge.answer import Answer
@@ -27,6 +28,7 @@ from gateway.edge.routing import Asked, Caller
 from gateway.edge.table import Upstream
 from gateway.edge.upstreams import ServerPool
 
+logger = logging.getLogger(__name__)
 ATTEMPTS = 3  # while not a byte has been sent
 _BEFORE_THE_BODY = frozenset(
     {"invalid_api_key", "gateway_starting", "gateway_stale", "lane_not_found"}
@@ -147,8 +149,10 @@ async def _attempt(call: Call, asked: Asked, body: bytes) -> None:
             refusal = await _exchange(call, exchange, parcel, unreachable)
         except MovedError:
             continue
-        except NotSentError:
+        except NotSentError as error:
             unreachable = exchange.route.upstream
+            slug = exchange.route.lane.slug
+            logger.warning("lane %s: its model server cannot be reached (%s)", slug, error)
             await _refresh(call.parts.holder)
             continue
         finally:
@@ -176,12 +180,12 @@ async def _exchange(
 
 async def _end(call: Call, refusal: EdgeRefusal | None) -> None:
     """The connection to the model server is closed or idle; tell the client how it went."""
-    if refusal is None:
-        await call.answer.finish()
-    elif not call.is_gone:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_WORD_SECONDS):
-                await call.answer.fail(refusal)
+    if call.is_gone:
+        return
+    limit = call.parts.config.stalled_seconds if refusal is None else _LAST_WORD_SECONDS
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(limit):
+            await (call.answer.finish() if refusal is None else call.answer.fail(refusal))
 
 
 async def _refresh(holder: TableHolder) -> None:

@@ -19,6 +19,7 @@ class EdgeConfig:
     body_seconds: float = 120.0  # for a client to send its whole body
     connect_seconds: float = 2.0  # to a model server
     answer_seconds: float = 3600.0  # without a byte from a model server
+    stalled_seconds: float = 300.0  # for a client to take what waits for it
     drain_seconds: float = 30.0
     stop_seconds: float = 30.0  # what running requests get when the edge is stopped
 
@@ -34,6 +35,7 @@ def read_config(host: str, port: int) -> EdgeConfig:
         body_seconds=read_number("SLOTSERVE_BODY_SECONDS", 120.0, least=1.0),
         connect_seconds=read_number("SLOTSERVE_CONNECT_SECONDS", 2.0, least=0.1),
         answer_seconds=read_number("SLOTSERVE_ANSWER_SECONDS", 3600.0, least=1.0),
+        stalled_seconds=read_number("SLOTSERVE_STALLED_SECONDS", 300.0, least=1.0),
         drain_seconds=drain,
         stop_seconds=read_number("SLOTSERVE_EDGE_STOP_SECONDS", drain),
     )

@@ -24,6 +24,7 @@ from wire.sealing import Sealer
 logger = logging.getLogger(__name__)
 VALKEY_SECONDS = 2.0  # for any answer; what waits is off the request's path
 _AGAIN_SECONDS = 1.0
+_SWEEP_SECONDS = 1.0
 _LEAVING_SECONDS = 2.0  # for cancelled requests to close their connections
 
 
@@ -53,7 +54,7 @@ class Edge:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Loops run inside; afterwards requests have ended, goodbye is said, all is closed."""
-        loops = (self.holder.run, self.reporter.run, self.usage.run, self._follow)
+        loops = (self.holder.run, self.reporter.run, self.usage.run, self._follow, self._sweep)
         tasks = [asyncio.create_task(_keep_up(loop)) for loop in loops]
         try:
             yield
@@ -79,6 +80,11 @@ class Edge:
             self._changed.clear()
             if self.holder.table is not None:
                 await self.pool.follow(self.holder.table.lanes.values())
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            self.gate.sweep()
 
     def _facts(self) -> tuple[Table | None, Mapping[str, int]]:
         return self.holder.table, self.gate.in_flight

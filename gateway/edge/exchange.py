@@ -19,6 +19,7 @@ class Exchange:
         self.limit = asyncio.timeout(None)
         self.alarm: asyncio.TimerHandle | None = None
         self.stopped_by: EdgeRefusal | None = None
+        self.writing_since: float | None = None  # monotonic: the client has not taken a chunk yet
         self.is_complete = False  # the answer was read to its end: the connection is idle again
         self._is_open = False
         self._is_still_right = is_still_right

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
@@ -70,7 +71,9 @@ async def _exchange(
             failure = "the model server broke off its answer."
             await answer.start(response.status, _headers(response, exchange.route))
             async for chunk in chunks:
+                exchange.writing_since = time.monotonic()
                 await answer.write(chunk)
+                exchange.writing_since = None
         exchange.is_complete = True
         return None
     except (aiohttp.ClientError, OSError) as error:
@@ -96,7 +99,7 @@ async def _request(exchange: Exchange, server: Server, parcel: Parcel) -> aiohtt
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
         if exchange.was_sent:
             raise
-        raise NotSentError from error
+        raise NotSentError(type(error).__name__) from error
 
 
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
@@ -119,6 +122,8 @@ def _headers(response: aiohttp.ClientResponse, route: Route) -> Headers:
     headers.append((b"x-slotserve-preset", route.upstream.preset.encode()))
     if route.fallback is not None:
         headers.append((b"x-slotserve-fallback", route.fallback.encode()))
+    if response.status == 503 and "retry-after" not in response.headers:
+        headers.append((b"retry-after", b"1"))
     return headers
 
 

@@ -11,9 +11,11 @@ from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig
 from gateway.edge.endings import Running, ending
 from gateway.edge.exchange import Exchange
-from gateway.edge.refusals import EdgeRefusal
+from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.routing import Asked, Caller, Route, choose
 from gateway.edge.table import Table
+
+_STALLED = refuse("request_timeout", "the client does not read its answer.")
 
 
 class Gate:
@@ -91,6 +93,14 @@ class Gate:
         for exchanges in self._inside.values():
             for exchange in exchanges:
                 self.review(exchange)
+
+    def sweep(self) -> None:
+        """End exchanges whose client has not taken a byte for long: they hold a server's slot."""
+        limit = self._clock.monotonic() - self._config.stalled_seconds
+        for exchanges in self._inside.values():
+            for exchange in exchanges:
+                if exchange.writing_since is not None and exchange.writing_since < limit:
+                    exchange.stop(_STALLED)
 
     def _is_still(self, exchange: Exchange, caller: Caller, asked: Asked) -> bool:
         """Whether the same request would still be sent to the same server."""
