@@ -98,6 +98,18 @@ CASES: list[tuple[str, str, Situation, Want]] = [
         ("a", False, 1, "14:10:30"),
     ),
     (
+        "it is an older revision of the default: it stays",
+        "14:10:10",
+        lane(A, default=target("a", revision=11), order=TRYING, failures=ONCE),
+        ("a", False, 1, "14:10:30"),
+    ),
+    (
+        "what is ready is not the fallback",
+        "14:40",
+        after(report=reported("c", "ready", "14:11")),
+        ("d", True, 1, "15:00"),
+    ),
+    (
         "the default fails too: the booked one is wanted again",
         "14:10:20",
         after(failures=(*ONCE, failed("d", "14:10:20"))),

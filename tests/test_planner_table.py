@@ -145,6 +145,12 @@ CASES: list[tuple[str, str, Situation, Want]] = [
     ),
     ("cancelled", "13:54", lane(order=FOR_A_2), ("d", 5, None, None)),
     (
+        "cancelled, and booked by another for the same time",
+        "13:54",
+        lane(slot("a", booking_id=8), order=FOR_A_2),
+        ("d", 5, None, "13:55:30.000001"),
+    ),
+    (
         "moved",
         "13:54",
         lane(slot("a", "14:05"), order=FOR_A_2),
