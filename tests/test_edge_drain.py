@@ -197,6 +197,23 @@ async def test_the_report_is_a_heartbeat_and_ends_in_goodbye(valkey_server: Valk
                 await asyncio.sleep(0.01)
 
 
+async def test_two_edges_report_each_for_itself(valkey_server: ValkeyServer) -> None:
+    async with (
+        upstreams.running(upstreams.answers_when_released) as fake,
+        edge_at(valkey_server.url, edge_id="one") as one,
+        edge_at(valkey_server.url, edge_id="two") as two,
+    ):
+        await one.publish(_lane(fake))
+        await until(lambda: two.version == one.version)
+        request = await _running(two, fake)
+        await one.publish(_draining(fake, 20))
+        await _until_count(one, 2, 0)
+        await _until_count(two, 2, 1)
+        fake.release.set()
+        await request
+        await _until_count(two, 2, 0)
+
+
 async def test_an_edge_that_is_stopped_finishes_its_requests_first(
     valkey_server: ValkeyServer,
 ) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from gateway.edge.clock import EdgeClock
 from gateway.edge.holder import READ_EVERY_SECONDS
-from gateway.edge.table import Head, Table, digest_of, encode_head
+from gateway.edge.table import Head, Table, digest_of, encode_head, encode_part
+from gateway.store import store
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import (
@@ -170,6 +171,23 @@ async def test_large_parts_are_parsed_and_tokens_found(edge: Running) -> None:
     await edge.publish(lane(grants=grants), entries=many)
     held = _held(edge)
     assert (len(held.tokens), len(held.lanes["main"].grants)) == (2_002, 2_000)
+
+
+async def test_the_products_own_publisher_is_understood(
+    valkey: str, edge: Running, valkey_server: ValkeyServer
+) -> None:
+    assert valkey == valkey_server.url
+    parts = {"lane:main": encode_part(lane()), "tokens": encode_part(tokens())}
+    digests = {name: digest_of(payload) for name, payload in parts.items()}
+    for version, is_stored in ((7, True), (6, False)):
+        assert store(Head(version, time.time(), 0.0, digests), parts, SEALER) is is_stored
+    await until(lambda: edge.version == 7)
+    assert list(_held(edge).lanes) == ["main"]
+    parts["lane:main"] = encode_part(lane(generation=2))
+    digests["lane:main"] = digest_of(parts["lane:main"])
+    assert store(Head(8, time.time(), 0.0, digests), parts, SEALER)
+    await until(lambda: edge.version == 8)
+    assert _held(edge).lanes["main"].generation == 2
 
 
 async def test_a_new_table_is_in_force_long_before_the_next_look(edge: Running) -> None:
