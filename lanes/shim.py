@@ -12,6 +12,7 @@ import ctypes
 import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from lanes.logs import RotatingLog
 NO_ORDER, TOO_LATE, NOT_STARTED, LOCKED = 64, 69, 71, 75
 LOCK_SECONDS = 0.5  # a look tests the lock for an instant: that must not turn a shim away
 LOG_SECONDS = 0.3  # how long what is left in the pipe is read after the end
+WAIT_SECONDS = 5.0  # between looks at the server; its end wakes the shim at once
 PR_SET_PDEATHSIG = 1
 IS_LINUX = sys.platform == "linux"
 if not IS_LINUX:
@@ -48,7 +50,7 @@ def main() -> int:
     record = {**order["record"], "shim_pid": os.getpid(), "shim_ticks": _ticks(os.getpid())}
     _write(order["record_path"], record)
     server = _Server()
-    _outlive_terminals(server)
+    waking = _outlive_terminals(server)
     try:
         server.process = _start(order, lock)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -58,7 +60,7 @@ def main() -> int:
     record |= {"pid": pid, "ticks": _ticks(pid)}
     _write(order["record_path"], record)
     reader = _copy_output(server.process, order)
-    status = _bury(server.process)
+    status = _bury(server.process, waking)
     reader.join(LOG_SECONDS)
     _write(order["record_path"], {**record, "exit_status": status})
     return 0
@@ -85,11 +87,18 @@ def _lock(path: str) -> int | None:
             time.sleep(0.01)
 
 
-def _outlive_terminals(server: _Server) -> None:
-    """Let hang-ups and Ctrl-C pass; hand TERM on. Handlers, as ignored signals are inherited."""
+def _outlive_terminals(server: _Server) -> int:
+    """Let hang-ups and Ctrl-C pass and hand TERM on; a descriptor that every signal wakes.
+
+    Handlers, as ignored signals would be inherited. The descriptor, as a signal that comes right
+    before a wait, or to the other thread, would not end the wait.
+    """
+    waking, woken = os.pipe()
+    for handle in (waking, woken):
+        os.set_blocking(handle, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGCHLD):
         signal.signal(number, lambda _number, _frame: None)
 
     def hand_on(number: int, _frame: object) -> None:
@@ -97,6 +106,7 @@ def _outlive_terminals(server: _Server) -> None:
             _signal_group(server.process.pid, number)
 
     signal.signal(signal.SIGTERM, hand_on)
+    return waking
 
 
 def _start(order: dict[str, Any], lock: int) -> "subprocess.Popen[bytes]":
@@ -129,15 +139,22 @@ def _die_with(shim: int) -> Callable[[], None]:
     return ask
 
 
-def _bury(process: "subprocess.Popen[bytes]") -> int:
+def _bury(process: "subprocess.Popen[bytes]", waking: int) -> int:
     """Wait for the end and kill what is left of the group before its number can be used again."""
-    if hasattr(os, "waitid"):
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-        _signal_group(process.pid, signal.SIGKILL)
-    status = process.wait()
+    while not _has_ended(process):
+        select.select([waking], [], [], WAIT_SECONDS)
+        with contextlib.suppress(BlockingIOError):
+            os.read(waking, 4096)
+    _signal_group(process.pid, signal.SIGKILL)
+    return process.wait()
+
+
+def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    """Whether it ended, without reaping it where the system can look only."""
     if not hasattr(os, "waitid"):
-        _signal_group(process.pid, signal.SIGKILL)
-    return status
+        return process.poll() is not None
+    how = os.WEXITED | os.WNOWAIT | os.WNOHANG
+    return os.waitid(os.P_PID, process.pid, how) is not None
 
 
 def _signal_group(pid: int, number: int) -> None:
