@@ -4,6 +4,7 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
@@ -43,7 +44,7 @@ def signed_in(name: str) -> Client:
     return client
 
 
-def _person(name: str) -> object:
+def _person(name: str) -> User:
     return builders.person(name)
 
 
