@@ -167,7 +167,7 @@ def test_the_story(up: Up, members: Callable[[str], Member]) -> None:
     assert code_of(owner.refusal()) == (503, "gpu_exclusive")
     assert code_of(other.refusal()) == (403, "gpu_reserved")
 
-    sooner = owner.rest.post(f"bookings/{whole.json()['id']}/extend/", json={"end": from_now(3)})
+    sooner = owner.rest.patch(f"bookings/{whole.json()['id']}/", json={"end": from_now(3)})
     assert sooner.status_code == 200, sooner.text
     eventually(owner.runs("smollm2"), "the default after the slot's end", LOAD_SECONDS)
     assert other.served("smollm2")
