@@ -1,6 +1,9 @@
 """The gateway app."""
 
 from django.apps import AppConfig
+from django.core.checks import register
+
+from gateway.checks import check_table_keys
 
 
 class GatewayConfig(AppConfig):
@@ -8,3 +11,7 @@ class GatewayConfig(AppConfig):
 
     name = "gateway"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the checks of this app's settings."""
+        register(check_table_keys)

@@ -1,13 +1,13 @@
 """create_token: an API token for a script, printed alone."""
 
 from argparse import ArgumentParser
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from gateway.models import Scope
 from gateway.publish import publish
@@ -40,21 +40,30 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         """Make it, let the gateway know, print it."""
-        expires_at = _expiry(options["days"])
-        with transaction.atomic():
-            made = create_token(
-                owner=_owner(options["user"], is_made=options["create_user"]),
-                name="made by create_token",
-                scopes=options["scope"] or DEFAULT_SCOPES,
-                lanes=_lanes(options["lane"]),
-                expires_at=expires_at,
-            )
-            if isinstance(made, Refusal):
-                raise CommandError(made.words)
+        try:
+            text = _make(options)
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database cannot be used: {error}; run migrate first."
+            ) from None
         # The next line of a script uses it: do not wait for the worker.
         if has_table_keys():
             publish()
-        self.stdout.write(made[1])
+        self.stdout.write(text)
+
+
+@transaction.atomic
+def _make(options: dict[str, Any]) -> str:
+    made = create_token(
+        owner=_owner(options["user"], is_made=options["create_user"]),
+        name="made by create_token",
+        scopes=options["scope"] or DEFAULT_SCOPES,
+        lanes=_lanes(options["lane"]),
+        expires_at=_expiry(options["days"]),
+    )
+    if isinstance(made, Refusal):
+        raise CommandError(made.words)
+    return made[1]
 
 
 def _owner(username: str, *, is_made: bool) -> User:
@@ -82,7 +91,7 @@ def _lanes(slugs: list[str]) -> list[Lane]:
     return lanes
 
 
-def _expiry(days: int | None) -> Any:
+def _expiry(days: int | None) -> datetime | None:
     if days is None:
         return None
     if not 1 <= days <= MOST_DAYS:
