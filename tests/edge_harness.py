@@ -105,7 +105,7 @@ class Publisher:
         confirmed_at: float | None = None,
         version: int | None = None,
         entries: dict[str, TokenEntry] | None = None,
-        sealer: Sealer = SEALER,
+        is_quiet: bool = False,
     ) -> Head:
         """A next table with these lanes."""
         self.version = self.version + 1 if version is None else version
@@ -115,18 +115,21 @@ class Publisher:
         digests = {name: digest_of(payload) for name, payload in self.parts.items()}
         at = time.time() if confirmed_at is None else confirmed_at
         head = Head(self.version, at, self.offset, digests)
-        await self.store(head, sealer)
+        await self.store(head, is_quiet=is_quiet)
         return head
 
-    async def store(self, head: Head, sealer: Sealer = SEALER, **altered: bytes) -> None:
-        """Put a head with the present parts into Valkey and say so."""
+    async def store(
+        self, head: Head, sealer: Sealer = SEALER, *, is_quiet: bool = False, **altered: bytes
+    ) -> None:
+        """Put a head with the present parts into Valkey and, unless it is quiet, say so."""
         payload, signature = encode_head(head, sealer)
         fields = {"payload": payload, "signature": signature.encode()} | altered
         async with self.client.pipeline(transaction=True) as pipeline:
             pipeline.delete(TABLE_PARTS)
             pipeline.hset(TABLE_PARTS, mapping=self.parts)  # type: ignore[arg-type]
             pipeline.hset(TABLE_HEAD, mapping=fields)  # type: ignore[arg-type]
-            pipeline.publish(TABLE_CHANNEL, str(head.version))
+            if not is_quiet:
+                pipeline.publish(TABLE_CHANNEL, str(head.version))
             await pipeline.execute()
 
 

@@ -106,6 +106,16 @@ async def test_a_reload_ends_what_runs_at_once(edge: Running) -> None:
         await until(lambda: fake.open_connections == 0, 0.5)
 
 
+async def test_a_server_that_a_reload_ends_before_the_table_tells_is_still_switching(
+    edge: Running,
+) -> None:
+    async with upstreams.running(upstreams.streams_for_ever) as fake:
+        await edge.publish(_lane(fake))
+        request = await _running(edge, fake)
+        await edge.publisher.publish(_draining(fake, 20, cut=True), is_quiet=True)
+    assert _last_error((await request).text) == "model_switching"
+
+
 async def test_a_drain_that_is_called_off_lets_requests_run_on(edge: Running) -> None:
     async with upstreams.running(upstreams.streams_for_ever) as fake:
         await edge.publish(_lane(fake))

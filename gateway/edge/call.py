@@ -37,6 +37,7 @@ _LINGER_BYTES = 256 * 2**20
 _LINGER_SECONDS = 10.0
 _REFRESH_SECONDS = 1.0
 _LAST_WORD_SECONDS = 2.0  # for a client that does not read to hear why it was ended
+_UNREACHABLE = upstream_failed("the model server cannot be reached.")
 CLIENT_GONE = EdgeRefusal(499, "client_gone", "the client has left")
 
 
@@ -145,21 +146,26 @@ async def _attempt(call: Call, asked: Asked, body: bytes) -> None:
             await call.answer.refuse(exchange)
             return
         call.exchange = exchange
+        upstream = exchange.route.upstream
         try:
             refusal = await _exchange(call, exchange, parcel, unreachable)
         except MovedError:
             continue
         except NotSentError as error:
-            unreachable = exchange.route.upstream
             slug = exchange.route.lane.slug
             logger.warning("lane %s: its model server cannot be reached (%s)", slug, error)
-            await _refresh(call.parts.holder)
-            continue
+            refusal = _UNREACHABLE
         finally:
             call.parts.gate.leave(exchange)
+        if refusal is not None and refusal.code == _UNREACHABLE.code:
+            await _refresh(call.parts.holder)  # an order may have been quicker than its table
+            if refusal is _UNREACHABLE and upstream != unreachable:
+                unreachable = upstream
+                continue
+            refusal = call.parts.gate.why_broken(exchange) or refusal
         await _end(call, refusal)
         return
-    await call.answer.refuse(upstream_failed("the model server cannot be reached."))
+    await call.answer.refuse(_UNREACHABLE)
 
 
 async def _exchange(
@@ -168,7 +174,7 @@ async def _exchange(
     """One attempt, counted by its caller: None when the answer is written, else why not."""
     upstream = exchange.route.upstream
     if upstream == unreachable:
-        return upstream_failed("the model server cannot be reached.")
+        return _UNREACHABLE
     server = call.parts.pool.server(exchange.route.lane.slug, upstream)
     if server is None:
         return upstream_failed("the gateway has no key for this model server.")

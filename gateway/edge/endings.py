@@ -39,6 +39,13 @@ def ending(
     return min((one for one in reasons if one), key=lambda one: one.at, default=None)
 
 
+def broken_by_order(lane: LaneRoute | None, running: Running, now: float) -> EdgeRefusal | None:
+    """Why a server broke off, if the lane was ordered to run something newer: not its failure."""
+    if lane is None or lane.generation <= running.upstream.generation:
+        return None
+    return model_switching(lane, now)
+
+
 def _is_same(held: Upstream | None, used: Upstream) -> bool:
     return held is not None and (held.base_url, held.generation) == (used.base_url, used.generation)
 

@@ -57,6 +57,7 @@ class Exchange:
 
     def close(self) -> None:
         """Close the connection at once, unless it has become idle: no flush, no waiting."""
+        self._is_open = False
         if not self.is_complete and self._transport is not None:
             self._transport.abort()
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig
-from gateway.edge.endings import Running, ending
+from gateway.edge.endings import Running, broken_by_order, ending
 from gateway.edge.exchange import Exchange
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.routing import Asked, Caller, Route, choose
@@ -75,7 +75,7 @@ class Gate:
         route = exchange.route
         found = ending(
             table.lanes.get(route.lane.slug),
-            Running(route.token.owner_id, route.upstream),
+            _running(exchange),
             now,
             self._config.drain_seconds,
         )
@@ -87,6 +87,12 @@ class Gate:
             return
         loop = asyncio.get_running_loop()
         exchange.alarm = loop.call_later(found.at - now, self.review, exchange)
+
+    def why_broken(self, exchange: Exchange) -> EdgeRefusal | None:
+        """Why the server broke off, if it was stopped by order; None when it failed."""
+        table = self.table()
+        lane = table.lanes.get(exchange.route.lane.slug) if table is not None else None
+        return broken_by_order(lane, _running(exchange), self._clock.now())
 
     def review_all(self) -> None:
         """A new table is in force."""
@@ -119,3 +125,7 @@ class Gate:
         else:
             self.is_empty.set()
         self._on_change(slug)
+
+
+def _running(exchange: Exchange) -> Running:
+    return Running(exchange.route.token.owner_id, exchange.route.upstream)
