@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -104,6 +106,7 @@ class Up:
                 self.process.wait()
         for process in self.processes():
             process.kill()
+        shutil.rmtree(Path(tempfile.gettempdir()) / self._runtime_name(), ignore_errors=True)
 
     def processes(self) -> list[psutil.Process]:
         """Everything alive that belongs to its data folder, by environment or command line."""
@@ -125,4 +128,4 @@ class Up:
     def _runtime_name(self) -> str:
         file = self.data / "installation-id"
         identity = file.read_text().strip() if file.is_file() else ""
-        return f"slotserve-{identity[:12]}" if identity else "\0"
+        return f"slotserve-{identity[:12]}" if identity else "slotserve-none"
