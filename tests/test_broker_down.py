@@ -18,7 +18,7 @@ from tests.conftest import ValkeyServer
 from wire.edges import TABLE_PARTS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.valkey]
-QUICKLY = 0.5  # seconds
+QUICKLY = 1.0  # seconds; a message that is tried in vain takes six
 
 
 @pytest.fixture(autouse=True)
