@@ -1,10 +1,15 @@
 """The Celery application: JSON, ids only, threads pool, one beat entry for all lanes."""
 
 import os
+import warnings
 
 from celery import Celery
+from celery.platforms import SecurityWarning
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
+
+# A host's worker may be root so that model servers can be somebody else (SLOTSERVE_RUN_AS).
+warnings.filterwarnings("ignore", r"\s*You're running the worker with superuser", SecurityWarning)
 
 app = Celery("slotserve")
 app.config_from_object("django.conf:settings", namespace="CELERY")

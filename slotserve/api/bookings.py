@@ -84,7 +84,7 @@ class MoveSerializer(serializers.Serializer[Any]):
 
 
 class ExtendSerializer(serializers.Serializer[Any]):
-    """A later (or earlier) end."""
+    """A later end; PATCH the booking for an earlier one."""
 
     end = AwareDateTimeField()
 

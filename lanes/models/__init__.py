@@ -1,0 +1,30 @@
+"""Hosts, lanes, models, presets; what a lane should run (its order) and what runs (its runtime).
+
+Every column has one writer: an `Order` is written by the planner, a `Runtime` and a `LoadRecord`
+by the lane's host, the rest by `lanes.services`.
+"""
+
+from lanes.models.hosts import SLUG_WORDS, Gpu, Host, ModelFile, slug_validator
+from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
+from lanes.models.presets import Engine, Preset, PresetRevision
+from lanes.models.running import LoadRecord, Order, Phase, PresetFailure, Runtime
+
+__all__ = [
+    "SLUG_WORDS",
+    "Engine",
+    "Gpu",
+    "Host",
+    "Lane",
+    "LaneEvent",
+    "LoadRecord",
+    "ManualChoice",
+    "ModelFile",
+    "Order",
+    "Phase",
+    "Preset",
+    "PresetFailure",
+    "PresetRevision",
+    "ReloadRequest",
+    "Runtime",
+    "slug_validator",
+]

@@ -1,0 +1,148 @@
+"""What a lane should run (its order), what runs (its runtime), and how loads went."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from lanes.models.lane import Lane
+from lanes.models.presets import PresetRevision
+
+
+class Phase(models.TextChoices):
+    """Where a model server is in its life."""
+
+    STOPPED = "stopped", "Stopped"
+    STARTING = "starting", "Starting"
+    READY = "ready", "Ready"
+    DRAINING = "draining", "Draining"
+    STOPPING = "stopping", "Stopping"
+    FAILED = "failed", "Failed"
+
+
+class Order(models.Model):
+    """What the planner wants of a lane. Written by the planner only."""
+
+    lane = models.OneToOneField(Lane, on_delete=models.CASCADE, related_name="order")
+    target = models.ForeignKey(
+        PresetRevision, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    generation = models.PositiveBigIntegerField(
+        default=0, help_text="Rises for a new target, a reload, or an owner-change restart."
+    )
+    is_reload = models.BooleanField(default=False, help_text="This generation skips the drain.")
+    fresh_from = models.PositiveBigIntegerField(
+        default=0,
+        help_text="Only a server of this generation or a newer one will do: the generation of the "
+        "newest reload or owner-change restart.",
+    )
+    ordered_at = models.DateTimeField(help_text="When this generation was ordered.")
+    rule = models.PositiveSmallIntegerField(default=5)
+    booking_id_for = models.BigIntegerField(
+        null=True, help_text="The booking that rules 1 to 3 serve: the commitment."
+    )
+    booking_start_for = models.DateTimeField(
+        null=True, help_text="That booking's start when this was decided: it may move since."
+    )
+    booking_preset_for = models.CharField(
+        max_length=63, default="", help_text="Its preset then; empty for the whole GPU."
+    )
+    owner_id_for = models.BigIntegerField(null=True, help_text="Whose slot is in progress.")
+    is_fallback = models.BooleanField(default=False)
+    sentence = models.CharField(max_length=500)
+    reconsider_at = models.DateTimeField(null=True)
+    decided_at = models.DateTimeField()
+    reload_asked_at = models.DateTimeField(
+        null=True, help_text="The newest reload that this order has already carried out."
+    )
+
+    def __str__(self) -> str:
+        return f"{self.lane} g{self.generation}: {self.target or 'nothing'}"
+
+
+class Runtime(models.Model):
+    """One model server process, as its host reports it. Written by the host only."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, related_name="runtimes")
+    revision = models.ForeignKey(PresetRevision, on_delete=models.PROTECT, related_name="+")
+    generation = models.PositiveBigIntegerField()
+    phase = models.CharField(max_length=10, choices=Phase, default=Phase.STARTING)
+    phase_since = models.DateTimeField()
+    started_at = models.DateTimeField()
+    ready_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True, help_text="Set when the process is gone.")
+    drain_until = models.DateTimeField(null=True)
+    term_at = models.DateTimeField(null=True)
+    signals_sent = models.PositiveSmallIntegerField(default=0, help_text="TERM, TERM, KILL: 0 to 3")
+    shim_pid = models.BigIntegerField(null=True)
+    pid = models.BigIntegerField(null=True)
+    start_ticks = models.BigIntegerField(null=True, help_text="The kernel's start time of pid.")
+    address = models.CharField(max_length=255)
+    port = models.PositiveIntegerField()
+    sealed_key = models.TextField(help_text="The server's API key, under SLOTSERVE_TABLE_KEYS.")
+    exit_status = models.IntegerField(null=True)
+    reason = models.CharField(max_length=500, blank=True)
+    log_path = models.CharField(max_length=1024, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-generation", "-pk"]
+        indexes: ClassVar = [models.Index(fields=["lane", "-id"], name="lanes_runtime_newest")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["lane"],
+                condition=Q(ended_at__isnull=True),
+                name="lanes_runtime_one_alive",
+                violation_error_message="This lane already has a model server.",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.lane} g{self.generation} {self.phase}"
+
+
+class PresetFailure(models.Model):
+    """How often in a row a preset revision failed on a lane. Written by the host; cleared, never
+    deleted, by success, a reload, or the end of the booking it was for."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="failures")
+    revision = models.ForeignKey(PresetRevision, on_delete=models.CASCADE, related_name="+")
+    count = models.PositiveIntegerField(default=0, help_text="Failures in a row; 0: none in force.")
+    failed_at = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=500, blank=True)
+    booking_id_for = models.BigIntegerField(null=True)
+    last_exit_at = models.DateTimeField(
+        null=True, help_text="Last exit after a minute or more of being ready."
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["lane", "revision"], name="lanes_failure_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.revision} on {self.lane}: {self.count}"
+
+
+class LoadRecord(models.Model):
+    """One load that came to its end: seconds from spawn to ready, or to failure."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="loads")
+    revision = models.ForeignKey(PresetRevision, on_delete=models.CASCADE, related_name="loads")
+    generation = models.PositiveBigIntegerField()
+    started_at = models.DateTimeField()
+    seconds = models.FloatField()
+    succeeded = models.BooleanField()
+    reason = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-started_at", "-pk"]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["lane", "revision", "-started_at"],
+                condition=Q(succeeded=True),
+                name="lanes_load_newest",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.revision} on {self.lane}: {self.seconds:.1f} s"
