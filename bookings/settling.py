@@ -31,6 +31,7 @@ NOT_YOURS = Refusal("not_yours", "This booking belongs to somebody else.")
 NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")
 TOO_LATE = Refusal("too_late", "This booking is over.")
 Answer = Booking | Refusal
+LOCK_SECONDS = 10.0  # how long to wait for another's lock on PostgreSQL; for SQLite see settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,6 @@ def _objection(held: Held, *, is_for_staff: bool) -> Refusal | None:
 
 
 def _limit_waiting() -> None:
-    """Wait at most ten seconds for a lock; SQLite's limit is in the settings."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL lock_timeout = '10s'")
+            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_SECONDS}s"])
