@@ -24,8 +24,6 @@ class TcpSocket:
     """One row of a socket table."""
 
     address: Address
-    port: int
-    state: str
     inode: int
 
 
@@ -34,10 +32,8 @@ def listeners(pid: int, address: str, port: int) -> list[TcpSocket]:
     own = ip_address(address)
     return [
         row
-        for row in _table(pid)
-        if row.state == LISTEN
-        and row.port == port
-        and (row.address == own or row.address.is_unspecified)
+        for row in _table(pid, port, LISTEN)
+        if row.address == own or row.address.is_unspecified
     ]
 
 
@@ -49,7 +45,7 @@ def has_connections(pid: int, port: int) -> bool:
     if not processes.IS_LINUX:
         return _psutil_has_connections(pid, port)
     try:
-        return any(row.port == port and row.state == ESTABLISHED for row in _table(pid))
+        return any(_table(pid, port, ESTABLISHED))
     except OSError:
         return True
 
@@ -71,15 +67,17 @@ def is_owned(pid: int, ticks: int, address: str, port: int) -> bool | None:
     return not wanted
 
 
-def _table(pid: int) -> Iterator[TcpSocket]:
+def _table(pid: int, port: int, state: str) -> Iterator[TcpSocket]:
+    """The rows of one local port in one state; of a busy host's thousands no other is parsed."""
+    ending = f":{port:04X}"
     for name in ("tcp", "tcp6"):
         path = Path(f"/proc/{pid}/net/{name}")
         if name == "tcp6" and not path.exists():
             continue  # a kernel without IPv6
         for line in path.read_text().splitlines()[1:]:
-            fields = line.split()
-            host, port = fields[1].split(":")
-            yield TcpSocket(_address(host), int(port, 16), fields[3], int(fields[9]))
+            fields = line.split(maxsplit=10)
+            if fields[3] == state and fields[1].endswith(ending):
+                yield TcpSocket(_address(fields[1].removesuffix(ending)), int(fields[9]))
 
 
 def _address(text: str) -> Address:
