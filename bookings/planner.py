@@ -16,43 +16,18 @@ from bookings.planner_rules import (
     worthwhile_until,
 )
 from bookings.sentences import sentence
-from bookings.situation import Claim, Decision, Situation, Standing
+from bookings.situation import Claim, Decision, Situation
 
 TICK = timedelta(microseconds=1)  # the least difference of two times
 
 
 def decide(situation: Situation, now: datetime) -> Decision:
-    """What the lane should run at `now`. Until `reconsider_at` the same facts, or those after
+    """What the lane should run at `now`. Until `reconsider_at` the same facts, and those after
     the decision was carried out, give the same answer; None: they always will."""
     answer = _answer(situation, now)
-    carried_out = replace(situation, order=standing_after(situation.order, answer, now))
-    settled = _answer(carried_out, now)
-    later = sorted({*_moments(situation, now), *_moments(carried_out, now)})
-    changes = (
-        moment
-        for moment in later
-        if _answer(situation, moment) != answer or _answer(carried_out, moment) != settled
-    )
+    later = sorted(moment for moment in _moments(situation, now) if moment > now)
+    changes = (moment for moment in later if _answer(situation, moment) != answer)
     return replace(answer, reconsider_at=next(changes, None))
-
-
-def standing_after(order: Standing | None, decision: Decision, now: datetime) -> Standing:
-    """The order that carries a decision out: a generation of its own only for a new target."""
-    before = order.target.revision_id if order is not None and order.target is not None else None
-    wanted = decision.target.revision_id if decision.target is not None else None
-    is_same = order is not None and before == wanted
-    generation = order.generation if order is not None else 0
-    return Standing(
-        target=decision.target,
-        generation=generation if is_same else generation + 1,
-        ordered_at=order.ordered_at if order is not None and is_same else now,
-        rule=decision.rule,
-        booking_id=decision.booking_id,
-        owner_id=decision.owner_id,
-        is_fallback=decision.is_fallback,
-        booking_start=decision.booking_start,
-        booking_preset=decision.booking_preset,
-    )
 
 
 def _answer(situation: Situation, now: datetime) -> Decision:
@@ -74,36 +49,28 @@ def _answer(situation: Situation, now: datetime) -> Decision:
 
 
 def _moments(situation: Situation, now: datetime) -> Iterator[datetime]:
-    """Every later moment at which the answer could change while the facts stay.
+    """Every moment at which the answer could change while the facts stay.
 
     Nothing beyond the first live booking's start, or end if it has begun, need be looked at: the
     answer certainly changes there.
     """
-    candidates = [_next_midnight(now, situation.zone)]
+    yield _next_midnight(now, situation.zone)
     for claim in live_claims(situation, now)[:1]:
-        candidates += _moments_of(claim, situation, now)
+        yield from _moments_of(claim, situation, now)
     if situation.choice is not None:
-        candidates.append(situation.choice.until)
+        yield situation.choice.until
     for failure in situation.failures:
-        candidates.append(own_attempt(failure))
+        yield own_attempt(failure)
         if situation.default is not None:
-            candidates.append(attempt_after(situation, failure, situation.default) or now)
-    return (moment for moment in candidates if moment > now)
+            yield attempt_after(situation, failure, situation.default) or own_attempt(failure)
 
 
-def _moments_of(claim: Claim, situation: Situation, now: datetime) -> list[datetime]:
+def _moments_of(claim: Claim, situation: Situation, now: datetime) -> Iterator[datetime]:
+    yield from (claim.active_from, claim.end, preload_from(claim, situation.margins))
     choice = choice_in_force(situation, now)
-    idles = (situation.default, choice.target if choice is not None else None)
-    return [
-        claim.active_from,
-        claim.end,
-        preload_from(claim, situation.margins),
-        *(
-            worthwhile_until(idle, claim, situation.margins) + TICK
-            for idle in idles
-            if idle is not None
-        ),
-    ]
+    for idle in (situation.default, choice.target if choice is not None else None):
+        if idle is not None:
+            yield worthwhile_until(idle, claim, situation.margins) + TICK
 
 
 def _next_midnight(now: datetime, zone: tzinfo) -> datetime:

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bookings.planner import standing_after
 from bookings.situation import (
     Choice,
     Claim,
@@ -98,6 +97,25 @@ def lane(*claims: Claim, default: str | Target | None = "d", **facts: Any) -> Si
         failures=(),
     )
     return replace(empty, **facts)
+
+
+def standing_after(order: Standing | None, decision: Decision, now: datetime) -> Standing:
+    """The order that carries a decision out: a generation of its own only for a new target."""
+    before = order.target.revision_id if order is not None and order.target is not None else None
+    wanted = decision.target.revision_id if decision.target is not None else None
+    is_same = order is not None and before == wanted
+    generation = order.generation if order is not None else 0
+    return Standing(
+        target=decision.target,
+        generation=generation if is_same else generation + 1,
+        ordered_at=order.ordered_at if order is not None and is_same else now,
+        rule=decision.rule,
+        booking_id=decision.booking_id,
+        owner_id=decision.owner_id,
+        is_fallback=decision.is_fallback,
+        booking_start=decision.booking_start,
+        booking_preset=decision.booking_preset,
+    )
 
 
 def obeyed(situation: Situation, decision: Decision, now: datetime) -> Situation:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 
-from bookings.planner import decide, standing_after
+from bookings.planner import decide
 from bookings.situation import Decision, Failure, Report, Situation, Standing, Target
 from lanes.backoff import retry_wait
 from tests.builders import NOON
-from tests.planner_facts import LOADS
+from tests.planner_facts import LOADS, standing_after
 
 
 @dataclass(frozen=True, slots=True)
