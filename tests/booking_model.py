@@ -158,18 +158,26 @@ class NaiveBookings:
         self.rows[number] = replace(self.rows[number], state="cancelled")
         return ""
 
-    def decide(self, number: int, actor: str, verdict: str) -> str:
-        """Approve or reject."""
+    def may_not_decide(self, number: int, actor: str) -> str:
+        """Why this person cannot decide about it."""
         if actor not in self.staff:
             return "not_administrator"
         if code := self.may_not_change(number, actor):
             return code
+        return "" if self.rows[number].state == "pending" else "wrong_state"
+
+    def reject(self, number: int, actor: str) -> str:
+        """Turn it down."""
+        if code := self.may_not_decide(number, actor):
+            return code
+        self.rows[number] = replace(self.rows[number], state="rejected")
+        return ""
+
+    def approve(self, number: int, actor: str) -> str:
+        """Confirm it from now."""
+        if code := self.may_not_decide(number, actor):
+            return code
         row = self.rows[number]
-        if row.state != "pending":
-            return "wrong_state"
-        if verdict == "rejected":
-            self.rows[number] = replace(row, state="rejected")
-            return ""
         if row.lane in self.closed:
             return "lane_disabled"
         self.rows[number] = replace(row, state="confirmed", confirmed=self.now)
