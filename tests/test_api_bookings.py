@@ -220,3 +220,18 @@ def test_only_administrators_approve(lane: Lane, preset: Preset, client: APIClie
     assert client.post(f"{URL}{made['id']}/approve/").status_code == 403
     answer = signed_in(builders.administrator()).post(f"{URL}{made['id']}/approve/")
     assert answer.data["state"] == "confirmed"
+
+
+def test_what_a_booking_is_for_is_told_to_its_owner_and_administrators(
+    client: APIClient, lane: Lane, preset: Preset
+) -> None:
+    made = client.post(URL, wish(purpose="a paper"), format="json").data
+    shown = {
+        name: signed_in(user).get(f"{URL}{made['id']}/").data["purpose"]
+        for name, user in [
+            ("member", builders.person("member")),
+            ("administrator", builders.administrator()),
+        ]
+    }
+    assert made["purpose"] == "a paper"
+    assert shown == {"member": "", "administrator": "a paper"}

@@ -32,6 +32,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
     owner = serializers.CharField(source="owner.username")
     preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
     status = serializers.SerializerMethodField()
+    purpose = serializers.SerializerMethodField()
 
     class Meta:
         model = Booking
@@ -50,6 +51,10 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
             "confirmed_at",
             "released_at",
         )
+
+    def get_purpose(self, booking: Booking) -> str:
+        """For the owner and administrators; empty for others."""
+        return booking.purpose_for(self.context["request"].user)
 
     def get_status(self, booking: Booking) -> str:
         """Where it stands at the view's moment."""
