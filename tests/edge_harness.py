@@ -194,5 +194,6 @@ async def edge_at(redis_url: str, **settings: Any) -> AsyncIterator[Running]:
             yield Running(app.edge, url, http, Publisher(client), server)
     finally:
         server.should_exit = True
-        await task
+        async with asyncio.timeout(20):
+            await task
         await client.aclose()

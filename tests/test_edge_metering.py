@@ -81,6 +81,20 @@ async def test_records_wait_for_a_valkey_that_is_away(valkey_server: ValkeyServe
         assert len(await _records(edge.publisher.client, 1)) == 1
 
 
+async def test_an_edge_ends_though_its_loops_swallow_a_cancellation(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def deaf_once(self: UsageSink) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(UsageSink, "run", deaf_once)
+    async with edge_at(valkey_server.url) as edge:
+        edge.server.should_exit = True
+
+
 async def test_a_full_buffer_drops_the_oldest_and_counts(
     valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
 import redis.asyncio as redis
 from redis.asyncio.retry import Retry
@@ -24,6 +24,7 @@ from wire.sealing import Sealer
 logger = logging.getLogger(__name__)
 VALKEY_SECONDS = 2.0  # for any answer; what waits is off the request's path
 _AGAIN_SECONDS = 1.0
+_CANCEL_AGAIN_SECONDS = 0.2
 _SWEEP_SECONDS = 1.0
 _LEAVING_SECONDS = 2.0  # for cancelled requests to close their connections
 
@@ -60,9 +61,7 @@ class Edge:
             yield
             await self._wait_until_empty()
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _end_all(tasks)
             await self.reporter.goodbye()
             await self.usage.flush()
             await self.pool.close()
@@ -108,6 +107,15 @@ async def _keep_up(loop: Callable[[], Awaitable[None]]) -> None:
         except Exception:
             logger.exception("%s broke and starts again", loop.__qualname__)
         await asyncio.sleep(_AGAIN_SECONDS)
+
+
+async def _end_all(tasks: Iterable["asyncio.Task[None]"]) -> None:
+    """Cancel until all have ended: redis-py was seen to swallow a cancellation in a pipeline."""
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=_CANCEL_AGAIN_SECONDS)
 
 
 def connect(url: str) -> "redis.Redis":
