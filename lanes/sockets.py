@@ -31,9 +31,7 @@ def listeners(pid: int, address: str, port: int) -> list[TcpSocket]:
     """Sockets that a connection to this address and port could reach."""
     own = ip_address(address)
     return [
-        row
-        for row in _table(pid, port, LISTEN)
-        if row.address == own or row.address.is_unspecified
+        row for row in _table(pid, port, LISTEN) if row.address == own or row.address.is_unspecified
     ]
 
 

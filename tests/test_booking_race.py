@@ -116,7 +116,9 @@ def test_moves_in_opposite_directions_lock_nobody_out(database: Database) -> Non
 def test_one_booking_moved_by_all_is_moved_by_one_at_a_time(database: Database) -> None:
     outcome = database.race("move_the_same")
     assert set(codes(outcome)) <= {"", "busy"}
-    assert codes(outcome)[""] >= PROCESSES
+    # A move is refused only for another's success during it, so each success refuses at most one
+    # move of every other process.
+    assert codes(outcome)[""] >= ROUNDS
     assert len(outcome["held"]) == 1
 
 
