@@ -110,16 +110,14 @@ def revision_of(facts: LaneFacts, booking: Booking) -> KnownRevision | None:
     """What a booking runs: the revision pinned for it, else its preset's current one.
 
     A pin holds once the lane's order serves the booking, or it has begun; a pin of another lane,
-    of a preset it had before, or of a booking in progress that is being reloaded does not.
+    of a preset it had before, or on a lane that is being reloaded does not.
     """
     pinned = facts.revisions.by_pk.get(booking.pinned_revision_id or 0)
     current = facts.revisions.current.get(booking.preset_id or 0)
-    if pinned is None or pinned.preset_id != booking.preset_id:
+    if pinned is None or pinned.preset_id != booking.preset_id or facts.reload_asked_at:
         return current
-    if is_in_progress(booking, facts.now):
-        return current if facts.reload_asked_at else pinned
     is_ordered = facts.order is not None and facts.order.booking_id_for == booking.pk
-    return pinned if is_ordered else current
+    return pinned if is_ordered or is_in_progress(booking, facts.now) else current
 
 
 def is_in_progress(booking: Booking, now: datetime) -> bool:

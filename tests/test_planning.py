@@ -310,6 +310,20 @@ class TestReload:
         assert (order.target, order.generation, order.is_reload) == (newest, 2, True)
         assert pinned(booking) == newest.pk
 
+    def test_a_booking_being_preloaded_gets_it_too(self, time: Clock) -> None:
+        preset = builders.preset()
+        booking = builders.booking(preset=preset, start=at(2))
+        time.plan(0)
+        newest = builders.revision(preset)
+        self.asked(booking.lane, 1)
+
+        time.plan(1)
+        time.plan(2)
+
+        order = Order.objects.get(lane=booking.lane)
+        assert (order.target, order.generation, order.rule) == (newest, 2, 1)
+        assert pinned(booking) == newest.pk
+
     def test_failures_are_forgotten_and_the_booked_preset_is_tried(self, time: Clock) -> None:
         preset = builders.preset()
         lane = builders.lane(default_preset=builders.preset())
