@@ -60,8 +60,9 @@ def lanes(lane_pks: Collection[int] | None, now: datetime) -> QuerySet[Lane]:
 
 
 def bookings(of_lanes: list[Lane]) -> QuerySet[Booking]:
-    """The bookings whose keys came with the lanes, by time."""
-    return Booking.objects.filter(pk__in=_keys(of_lanes, *CLAIM_NAMES)).order_by("start")
+    """The bookings whose keys came with the lanes, by time; one given up since is none."""
+    keys = _keys(of_lanes, *CLAIM_NAMES)
+    return Booking.objects.filter(pk__in=keys, state=State.CONFIRMED).order_by("start")
 
 
 def runtimes(of_lanes: list[Lane]) -> QuerySet[Runtime]:

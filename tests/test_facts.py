@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from bookings import fact_queries
 from bookings.facts import read_facts, situations
 from bookings.models import Booking
 from bookings.situation import Margins, Report, Situation, Target
@@ -103,6 +104,14 @@ def test_claims_are_the_confirmed_bookings_that_are_not_over_at_most_three() -> 
     claims = situation(lane).claims
 
     assert [claim.booking_id for claim in claims] == [ours[i].pk for i in (1, 0, 2)]
+
+
+def test_one_given_up_between_two_queries_is_no_claim() -> None:
+    booked = builders.booking()
+    lanes = list(fact_queries.lanes([booked.lane_id], NOON))
+    Booking.objects.update(state="cancelled")
+
+    assert not fact_queries.bookings(lanes).exists()
 
 
 def test_a_claim_carries_who_when_and_what() -> None:
