@@ -14,6 +14,7 @@ from lanes.models import Lane, LaneEvent, ManualChoice, Preset, ReloadRequest
 from lanes.refusals import Refusal
 
 NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")
+DELETED = Refusal("not_found", "This lane has been deleted meanwhile.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def choose(
     """Have the lane run a preset, or nothing, until a time or the next booking's start.
 
     Replaces the choice in force. With a booking in progress it takes effect after that one's end.
-    Refusals: not_administrator, naive_time, unknown_preset, lane_disabled, in_the_past.
+    Refusals: not_administrator, naive_time, unknown_preset, lane_disabled, in_the_past, not_found.
     """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
@@ -48,7 +49,9 @@ def choose(
             "unknown_preset", f"{lane} cannot run {preset}: its file is not on the host."
         )
     with transaction.atomic():
-        locked = Lane.objects.select_for_update(no_key=True).get(pk=lane.pk)
+        locked = _lock(lane)
+        if locked is None:
+            return DELETED
         now = clock.database_now()
         if not locked.enabled:
             return Refusal("lane_disabled", f"{lane} is disabled: enable it first.")
@@ -64,10 +67,15 @@ def choose(
 
 
 def clear_choice(lane: Lane, *, actor: User) -> Refusal | None:
-    """End the choice in force. Refusals: not_administrator, wrong_state when there is none."""
+    """End the choice in force.
+
+    Refusals: not_administrator, wrong_state when there is none, not_found.
+    """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
+        if _lock(lane) is None:
+            return DELETED
         now = clock.database_now()
         in_force = ManualChoice.objects.filter(lane=lane, ended_at=None)
         if not in_force.update(ended_at=now):
@@ -79,17 +87,24 @@ def clear_choice(lane: Lane, *, actor: User) -> Refusal | None:
 def reload(lane: Lane, *, actor: User) -> Refusal | None:
     """Restart the lane's server at once, on its preset's newest revision, and forget failures.
 
-    "Retry now" is the same. Refusal: not_administrator.
+    "Retry now" is the same. Refusals: not_administrator, not_found.
     """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
+        if _lock(lane) is None:
+            return DELETED
         now = clock.database_now()
         ReloadRequest.objects.update_or_create(
             lane=lane, defaults={"asked_at": now, "asked_by": actor}
         )
         _tell(lane, "reload", "a reload was asked for", actor, now)
     return None
+
+
+def _lock(lane: Lane) -> Lane | None:
+    """The lane as it is now, locked before what hangs on it, as whoever deletes it does."""
+    return Lane.objects.select_for_update(no_key=True).filter(pk=lane.pk).first()
 
 
 def _can_run(lane: Lane, preset: Preset) -> bool:

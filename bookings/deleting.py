@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from bookings.models import OCCUPYING, Booking
 from lanes import clock, ticks
+from lanes.locking import one_edit_at_a_time
 from lanes.models import Host, Lane, ManualChoice, ModelFile, Order, Preset, Runtime
 from lanes.refusals import Refusal
 
@@ -31,6 +32,7 @@ def delete_lane(lane: Lane, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
+        one_edit_at_a_time()
         list(Order.objects.select_for_update().filter(lane=lane))  # first, as the planner does
         Lane.objects.select_for_update().get(pk=lane.pk)
         refusal = _in_the_way(str(lane), Q(lane=lane), Q(lane=lane))
@@ -55,6 +57,7 @@ def delete_host(host: Host, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
+        one_edit_at_a_time()
         Host.objects.select_for_update().get(pk=host.pk)
         refusal = _in_the_way(str(host), Q(lane__host=host), Q(lane__host=host))
         if refusal:
@@ -77,6 +80,7 @@ def delete_preset(preset: Preset, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
+        one_edit_at_a_time()
         Preset.objects.select_for_update().get(pk=preset.pk)
         refusal = _in_the_way(str(preset), Q(revision__preset=preset), Q(preset=preset))
         refusal = refusal or _wanted(preset)

@@ -158,3 +158,12 @@ def test_members_may_do_none_of_it() -> None:
     assert code(clear_choice(lane, actor=member)) == "not_administrator"
     assert code(reload(lane, actor=member)) == "not_administrator"
     assert not LaneEvent.objects.exists()
+
+
+def test_a_lane_that_was_deleted_meanwhile_is_refused() -> None:
+    lane = builders.lane()
+    Lane.objects.all().delete()
+
+    assert code(choose(lane, preset=None, until=at(60), actor=administrator())) == "not_found"
+    assert code(clear_choice(lane, actor=administrator())) == "not_found"
+    assert code(reload(lane, actor=administrator())) == "not_found"
