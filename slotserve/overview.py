@@ -2,16 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import OuterRef, QuerySet, Subquery, Window
 from django.db.models.functions import RowNumber
 
 from bookings.models import Booking, State
-from lanes.estimates import eta, load_estimates, progress
-from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, Runtime
+from lanes.estimates import ALMOST, eta, load_estimates, progress
+from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
 
 CLAIMS_SHOWN = 2  # the one in progress and the next
+SILENT_AFTER = timedelta(minutes=3)  # hosts say once a minute that they are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class LaneOverview:
     booking: Booking | None  # in progress
     next_booking: Booking | None
     choice: ManualChoice | None
+    failure: PresetFailure | None  # the newest in force
     estimate: float | None  # seconds the runtime's load takes
     progress: float | None  # 0..1 while starting
     eta: datetime | None  # when a starting server is expected to be ready
@@ -44,6 +46,26 @@ class LaneOverview:
         """Whether the lane is on its way from one server to another."""
         return self.phase in {Phase.STARTING, Phase.DRAINING, Phase.STOPPING}
 
+    @property
+    def seconds_left(self) -> int:
+        """Until a load is expected to end; 0 when it takes longer than expected."""
+        left = (self.estimate or 0.0) * (1 - (self.progress or 0.0))
+        return round(left) if (self.progress or 0.0) < ALMOST else 0
+
+    @property
+    def trouble(self) -> str:
+        """Why what is wanted does not run; empty when it does or is only loading."""
+        if self.phase == Phase.FAILED and self.runtime:
+            return self.runtime.reason
+        is_fallback = self.order is not None and self.order.is_fallback
+        return self.failure.reason if self.failure and is_fallback else ""
+
+    @property
+    def is_host_silent(self) -> bool:
+        """Whether the host has not been heard of for so long that its report may be old."""
+        seen_at = self.lane.host.seen_at
+        return seen_at is None or seen_at < self.now - SILENT_AFTER
+
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
@@ -54,6 +76,7 @@ class _Facts:
     runtimes: dict[int, Runtime]
     bookings: dict[int, list[Booking]]
     choices: dict[int, ManualChoice]
+    failures: dict[int, PresetFailure]
     estimates: dict[tuple[int, int], float]
 
 
@@ -67,6 +90,7 @@ def overviews(lanes: Iterable[Lane], now: datetime) -> list[LaneOverview]:
     lanes = list(lanes)
     orders = Order.objects.filter(lane__in=lanes).select_related("target__preset")
     choices = ManualChoice.objects.filter(lane__in=lanes, ended_at=None, until__gt=now)
+    failures = PresetFailure.objects.filter(lane__in=lanes, count__gt=0).order_by("failed_at")
     runtimes = _newest_runtimes(lanes)
     facts = _Facts(
         now=now,
@@ -74,6 +98,7 @@ def overviews(lanes: Iterable[Lane], now: datetime) -> list[LaneOverview]:
         runtimes=runtimes,
         bookings=_claims(lanes, now),
         choices={choice.lane_id: choice for choice in choices.select_related("preset")},
+        failures={failure.lane_id: failure for failure in failures},  # the last one wins
         estimates=load_estimates([(r.lane_id, r.revision.preset_id) for r in runtimes.values()]),
     )
     return [_overview(lane, facts) for lane in lanes]
@@ -122,6 +147,7 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
         booking=next((b for b in claims if b.start <= facts.now), None),
         next_booking=next((b for b in claims if b.start > facts.now), None),
         choice=facts.choices.get(lane.pk),
+        failure=facts.failures.get(lane.pk),
         estimate=estimate,
         progress=loading[0] if loading else None,
         eta=loading[1] if loading else None,

@@ -13,6 +13,7 @@ urlpatterns = [
     path("lanes/<str:slug>/reload/", lanes.reload, name="reload"),
     path("lanes/<str:slug>/log/", lanes.log, name="log"),
     path("book/", bookings.book, name="book"),
+    path("book/expect/", bookings.expect, name="expect"),
     path("bookings/", bookings.mine, name="bookings"),
     path("bookings/<int:pk>/extend/", bookings.extend, name="extend"),
     re_path(

@@ -1,5 +1,6 @@
 """Pages for administrators: lanes, presets, model files."""
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from django.contrib import messages
@@ -13,17 +14,21 @@ from lanes import presets, services
 from lanes.models import Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
-from slotserve.web.forms import LaneForm, ModelFileForm, PresetForm, StyledForm
+from slotserve.web.administration_forms import LaneForm, ModelFileForm, PresetForm
+from slotserve.web.fields import StyledForm
 
 
 @staff_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """What can be administered."""
+    lanes = Lane.objects.select_related("host", "default_preset").prefetch_related("gpus")
+    model_files = ModelFile.objects.select_related("host")
     context = {
-        "lanes": Lane.objects.select_related("host", "default_preset"),
+        "lanes": lanes,
         "presets": Preset.objects.select_related("current__model_file"),
-        "model_files": ModelFile.objects.select_related("host"),
+        "model_files": model_files,
+        "too_large": _too_large(model_files, lanes),
     }
     return render(request, "administration.html", context)
 
@@ -33,7 +38,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def edit_lane(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Make or change a lane."""
     lane = get_object_or_404(Lane, slug=slug) if slug else None
-    form = LaneForm(request.POST or None, initial=LaneForm.initial_of(lane) if lane else None)
+    form = LaneForm(request.POST or None, lane=lane)
     if form.is_valid():
         saved = services.save_lane(lane, actor=_actor(request), **form.cleaned_data)
         if isinstance(saved, Lane):
@@ -48,12 +53,7 @@ def edit_lane(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Make a preset, or give one a new revision."""
     preset = get_object_or_404(Preset, slug=slug) if slug else None
-    initial = PresetForm.initial_of(preset) if preset else None
-    form = PresetForm(request.POST or None, initial=initial)
-    if preset:
-        form.fields["slug"].disabled = True
-    elif form.is_valid() and Preset.objects.filter(slug=form.cleaned_data["slug"]).exists():
-        form.add_error("slug", "A preset of this name exists: edit it, or take another name.")
+    form = PresetForm(request.POST or None, preset=preset)
     if form.is_valid():
         saved = presets.save_preset(actor=_actor(request), **form.cleaned_data)
         if not isinstance(saved, Refusal):
@@ -93,6 +93,15 @@ def delete_preset(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a preset that nothing holds."""
     preset = get_object_or_404(Preset, slug=slug)
     return _deleted(request, deleting.delete_preset(preset, actor=_actor(request)), slug)
+
+
+def _too_large(files: Iterable[ModelFile], lanes: Iterable[Lane]) -> set[int]:
+    """Files larger than the GPU memory of every lane of their host that has a GPU."""
+    largest: dict[int, int] = {}
+    for lane in lanes:
+        memory = sum(gpu.memory_bytes for gpu in lane.gpus.all())
+        largest[lane.host_id] = max(memory, largest.get(lane.host_id, 0))
+    return {file.pk for file in files if 0 < largest.get(file.host_id, 0) < file.size_bytes}
 
 
 def _actor(request: HttpRequest) -> User:

@@ -1,12 +1,14 @@
 """Pages about bookings."""
 
+from datetime import datetime
 from typing import cast
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -15,19 +17,24 @@ from bookings import services
 from bookings.models import Booking, State
 from bookings.refusals import SlotTaken
 from lanes import clock
+from lanes.models import Lane
 from lanes.refusals import Refusal
+from slotserve.web.access import came_from, members_only
 from slotserve.web.forms import BookForm, ExtendForm
+from slotserve.web.outlook import Asked, outlook, taken
+from slotserve.web.rows import offers, rows
 
 PAST_SHOWN = 20
+CLAIMS_SHOWN = 8
 CHANGES = {
-    "release": (services.release, "Given back. Thank you: the GPU is free for others now."),
+    "release": (services.release, "Given back. Thank you: the lane is free for others now."),
     "cancel": (services.cancel, "Cancelled."),
     "approve": (services.approve, "Approved."),
     "reject": (services.reject, "Turned down."),
 }
 
 
-@login_required
+@members_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def book(request: HttpRequest) -> HttpResponse:
     """Book a lane now or later."""
@@ -38,70 +45,131 @@ def book(request: HttpRequest) -> HttpResponse:
     form = BookForm(request.POST, now=now)
     refusal: Refusal | None = None
     if form.is_valid():
-        made = services.book(owner=cast(User, request.user), **form.wish())
+        made = services.book(owner=_user(request), **form.wish())
         if isinstance(made, Booking):
             messages.success(request, _made_words(made))
             return redirect("lane", made.lane.slug)
         refusal = made
         form.add_error(None, made.words)
-    nearest = refusal.nearest if isinstance(refusal, SlotTaken) else ()
-    context = {"form": form, "nearest": nearest}
+    context = {"form": form, "offers": _offers(refusal, form)}
     return render(request, "book.html", context, status=409 if refusal else 400)
 
 
-@login_required
+@members_only
+@require_safe
+def expect(request: HttpRequest) -> HttpResponse:
+    """A fragment beside the form: what to expect of the slot as it is filled in so far."""
+    now = clock.database_now()
+    form = BookForm(request.GET, now=now)
+    form.is_valid()  # fills cleaned_data with what is valid so far
+    asked = _asked(form)
+    if asked is None:
+        return render(request, "_expect.html")
+    claims = asked.lane.bookings.current(now).select_related("owner", "preset")
+    refusal = taken(asked, now)
+    is_ready_to_say = "what" in form.cleaned_data and refusal is None
+    context = {
+        "lane": asked.lane,
+        "sentences": outlook(asked, now) if is_ready_to_say else (),
+        "needs_approval": asked.lane.needs_approval and not _user(request).is_staff,
+        "refusal": refusal,
+        "offers": _offers(refusal, form),
+        "rows": rows(claims[:CLAIMS_SHOWN], _user(request), now),
+    }
+    return render(request, "_expect.html", context)
+
+
+@members_only
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
     """The caller's bookings; for administrators also those that wait for them."""
     now = clock.database_now()
-    own = Booking.objects.filter(owner=cast(User, request.user)).select_related("lane", "preset")
+    user = _user(request)
+    own = Booking.objects.filter(owner=user).select_related("lane", "preset", "owner")
     context = {
-        "now": now,
-        "current": own.current(now),
-        "past": own.past(now)[:PAST_SHOWN],
-        "waiting": _waiting(request, now),
-        "form": ExtendForm(),
+        "current": rows(own.current(now), user, now),
+        "past": rows(own.past(now)[:PAST_SHOWN], user, now),
+        "waiting": _waiting(user, now),
+        "back": request.path,
     }
     return render(request, "bookings.html", context)
 
 
-@login_required
+@members_only
 @require_POST
 def change(request: HttpRequest, pk: int, name: str) -> HttpResponse:
-    """Release, cancel, approve or reject."""
+    """Release, cancel, approve or reject; then back to the page that has the button."""
     booking = get_object_or_404(Booking.objects.visible_to(request.user), pk=pk)
     service, words = CHANGES[name]
-    done = service(booking, actor=cast(User, request.user))
-    _say(request, done, words)
-    return redirect("bookings")
+    _say(request, service(booking, actor=_user(request)), words)
+    return redirect(came_from(request, reverse("bookings")))
 
 
-@login_required
-@require_POST
+@members_only
+@require_http_methods(["GET", "HEAD", "POST"])
 def extend(request: HttpRequest, pk: int) -> HttpResponse:
     """Give a booking another end."""
-    booking = get_object_or_404(Booking.objects.visible_to(request.user), pk=pk)
-    form = ExtendForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, "Say the new end as a date and time.")
-        return redirect("bookings")
-    done = services.extend(booking, actor=cast(User, request.user), end=form.cleaned_data["end"])
-    _say(request, done, "The end was changed.")
-    return redirect("bookings")
+    found = Booking.objects.visible_to(request.user).select_related("lane", "preset", "owner")
+    booking = get_object_or_404(found, pk=pk)
+    if not booking.is_changeable_by(request.user):
+        raise PermissionDenied("This booking belongs to somebody else.")
+    form = ExtendForm(request.POST or None, initial={"end": booking.end})
+    if form.is_valid():
+        done = _end_at(booking, form.cleaned_data["end"], _user(request))
+        if isinstance(done, Booking):
+            messages.success(request, f"It ends {_moment(done.end)} now.")
+            return redirect(came_from(request, reverse("bookings")))
+        form.add_error("end", done.words)
+    later = booking.lane.bookings.current(booking.end).exclude(pk=pk)
+    context = {
+        "form": form,
+        "booking": booking,
+        "following": later.first(),
+        "back": came_from(request, reverse("bookings")),
+    }
+    return render(request, "extend.html", context, status=400 if form.errors else 200)
 
 
-def _waiting(request: HttpRequest, now: object) -> object:
-    if not cast(User, request.user).is_staff:
+def _asked(form: BookForm) -> Asked | None:
+    """The wish so far; None without a lane."""
+    said = form.cleaned_data
+    lane = said.get("lane")
+    start = said.get("start") if said.get("begins") == "later" else None
+    if not isinstance(lane, Lane):
+        return None
+    return Asked(lane, said.get("what"), start, said.get("end"))
+
+
+def _offers(refusal: Refusal | None, form: BookForm) -> object:
+    kept = {name: form.data.get(name, "") for name in ("lane", "what", "purpose")}
+    return offers(refusal if isinstance(refusal, SlotTaken) else None, kept)
+
+
+def _end_at(booking: Booking, end: datetime, actor: User) -> Booking | Refusal:
+    """A later end extends it; an earlier one gives the rest back."""
+    if end > booking.end:
+        return services.extend(booking, actor=actor, end=end)
+    return services.move(booking, actor=actor, start=booking.start, end=end)
+
+
+def _waiting(user: User, now: datetime) -> object:
+    """Bookings that wait for this administrator."""
+    if not user.is_staff:
         return ()
     pending = Booking.objects.filter(state=State.PENDING, end__gt=now)
-    return pending.select_related("lane", "preset", "owner")
+    return pending.select_related("lane", "preset", "owner").order_by("start")
 
 
 def _made_words(booking: Booking) -> str:
-    end = date_format(timezone.localtime(booking.end), "j M H:i")
     if booking.state == State.PENDING:
-        return f"Asked for: an administrator decides. Until then {booking.lane} is kept for you."
-    return f"{booking.lane} is yours until {end}."
+        return (
+            f"Asked for: an administrator decides. Until then {booking.lane.name} is kept for you."
+        )
+    return f"{booking.lane.name} is yours until {_moment(booking.end)}."
+
+
+def _moment(value: datetime) -> str:
+    return date_format(timezone.localtime(value), "j M H:i")
 
 
 def _say(request: HttpRequest, done: Booking | Refusal, words: str) -> None:
@@ -109,3 +177,7 @@ def _say(request: HttpRequest, done: Booking | Refusal, words: str) -> None:
         messages.error(request, done.words)
     else:
         messages.success(request, words)
+
+
+def _user(request: HttpRequest) -> User:
+    return cast(User, request.user)

@@ -1,67 +1,62 @@
 """Pages about lanes."""
 
+from datetime import datetime
 from typing import cast
 
+from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import choices
 from lanes import clock, log_reading
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.overview import lanes_for_people, overviews, recent_events
-from slotserve.web.access import staff_required
-from slotserve.web.forms import ChooseForm, gateway_address
+from slotserve.web.access import members_only, staff_required
+from slotserve.web.forms import ChooseForm
+from slotserve.web.rows import rows
+
+CLAIMS_SHOWN = 20
 
 
-@login_required
+@members_only
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """All lanes with what they do now; the fragment alone for a refresh."""
     lanes = overviews(lanes_for_people().order_by("name"), clock.database_now())
     template = "_lanes.html" if request.htmx else "overview.html"  # type: ignore[attr-defined]
-    return render(request, template, {"lanes": lanes, "gateway": gateway_address()})
+    return render(request, template, {"lanes": lanes})
 
 
-@login_required
+@members_only
 @require_safe
 def lane(request: HttpRequest, slug: str) -> HttpResponse:
     """One lane: state, bookings, events; for administrators its controls."""
     found = get_object_or_404(lanes_for_people(), slug=slug)
     now = clock.database_now()
-    (view,) = overviews([found], now)
-    context = {
-        "view": view,
-        "lane": found,
-        "events": recent_events(found),
-        "bookings": found.bookings.current(now).select_related("owner", "preset"),
-        "gateway": gateway_address(),
-        "form": ChooseForm(initial=ChooseForm.initial_at(now)),
-    }
-    template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
-    return render(request, template, context)
+    return _page(request, found, ChooseForm(lane=found, now=now), now)
 
 
 @staff_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def choose(request: HttpRequest, slug: str) -> HttpResponse:
     """Load a preset, or unload, until a time."""
-    found = get_object_or_404(Lane, slug=slug)
-    form = ChooseForm(request.POST)
-    if not form.is_valid():
-        words = " ".join(str(text) for texts in form.errors.values() for text in texts)
-        messages.error(request, words)
+    if request.method != "POST":  # somebody reloads the address of a refusal
         return redirect("lane", slug)
-    made = choices.choose(found, actor=cast(User, request.user), **form.cleaned_data)
-    if isinstance(made, Refusal):
-        messages.error(request, made.words)
-    else:
-        messages.success(request, made.words)
-    return redirect("lane", slug)
+    found = get_object_or_404(lanes_for_people(), slug=slug)
+    now = clock.database_now()
+    form = ChooseForm(request.POST, lane=found, now=now)
+    if form.is_valid():
+        made = choices.choose(found, actor=_actor(request), **form.cleaned_data)
+        if not isinstance(made, Refusal):
+            messages.success(request, f"Chosen: {made.words}.")
+            return redirect("lane", slug)
+        form.add_error(None, made.words)
+    return _page(request, found, form, now)
 
 
 @staff_required
@@ -69,7 +64,7 @@ def choose(request: HttpRequest, slug: str) -> HttpResponse:
 def clear_choice(request: HttpRequest, slug: str) -> HttpResponse:
     """End the choice in force."""
     found = get_object_or_404(Lane, slug=slug)
-    _say(request, choices.clear_choice(found, actor=cast(User, request.user)), "Choice ended.")
+    _say(request, choices.clear_choice(found, actor=_actor(request)), "The choice has ended.")
     return redirect("lane", slug)
 
 
@@ -78,8 +73,8 @@ def clear_choice(request: HttpRequest, slug: str) -> HttpResponse:
 def reload(request: HttpRequest, slug: str) -> HttpResponse:
     """Restart the model server at once."""
     found = get_object_or_404(Lane, slug=slug)
-    refusal = choices.reload(found, actor=cast(User, request.user))
-    _say(request, refusal, "Restarting the model server.")
+    refusal = choices.reload(found, actor=_actor(request))
+    _say(request, refusal, "The model server is restarted.")
     return redirect("lane", slug)
 
 
@@ -92,8 +87,28 @@ def log(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "log.html", {"lane": found, "lines": lines})
 
 
+def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> HttpResponse:
+    (view,) = overviews([lane], now)
+    claims = lane.bookings.current(now).select_related("owner", "preset")[:CLAIMS_SHOWN]
+    context = {
+        "view": view,
+        "lane": lane,
+        "events": recent_events(lane),
+        "rows": rows(claims, _actor(request), now),
+        "back": reverse("lane", args=[lane.slug]),
+        "gateway": settings.SLOTSERVE_GATEWAY_URL,
+        "form": form,
+    }
+    template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
+    return render(request, template, context, status=400 if form.errors else 200)
+
+
 def _say(request: HttpRequest, refusal: Refusal | None, words: str) -> None:
     if refusal:
         messages.error(request, refusal.words)
     else:
         messages.success(request, words)
+
+
+def _actor(request: HttpRequest) -> User:
+    return cast(User, request.user)

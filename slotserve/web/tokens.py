@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import cast
 
+from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,10 +15,11 @@ from gateway import tokens
 from gateway.models import ApiToken
 from lanes import clock
 from lanes.refusals import Refusal
-from slotserve.web.forms import TokenForm, gateway_address
+from slotserve.web.access import members_only
+from slotserve.web.forms import TokenForm
 
 
-@login_required
+@members_only
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
@@ -34,12 +35,12 @@ def page(request: HttpRequest) -> HttpResponse:
         "tokens": own,
         "text": text,
         "now": clock.database_now(),
-        "gateway": gateway_address(),
+        "gateway": settings.SLOTSERVE_GATEWAY_URL,
     }
     return render(request, "tokens.html", context, status=400 if form.errors else 200)
 
 
-@login_required
+@members_only
 @require_POST
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """End a token."""

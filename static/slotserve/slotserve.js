@@ -1,52 +1,144 @@
-// The viewer's zone and colour scheme, and a confirmation before what cannot be undone.
+// What pages need besides htmx: the viewer's zone and colour scheme, forms that are sent once and
+// ask before something is lost, and refreshes that say when the server is away.
 "use strict";
 
 (function () {
+  const SENT_MS = 10000; // after that a form may be sent again: the first try got lost
+  const sent = new WeakMap();
+
+  function kept(name, value) {
+    try {
+      if (value !== undefined) window.localStorage.setItem(name, value);
+      return window.localStorage.getItem(name);
+    } catch { // storage is forbidden
+      return null;
+    }
+  }
+
+  // --- Zone: times are written by the server, so it must know. ---------------------------------
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
   const known = (document.cookie.match(/(?:^|; )zone=([^;]*)/) || [])[1] || "";
   if (zone && decodeURIComponent(known) !== zone) {
     document.cookie = "zone=" + encodeURIComponent(zone) + ";path=/;max-age=31536000;samesite=lax";
     const isPlain = document.documentElement.dataset.method === "GET";
-    if (isPlain && navigator.cookieEnabled && document.cookie.includes("zone=")) {
-      window.location.reload();
-    }
+    if (isPlain && document.cookie.includes("zone=")) window.location.reload();
   }
 
+  // --- Light and dark --------------------------------------------------------------------------
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   function paint() {
-    const chosen = window.localStorage.getItem("theme");
-    const theme = chosen || (dark.matches ? "dark" : "light");
+    const theme = kept("theme") || (dark.matches ? "dark" : "light");
     document.documentElement.dataset.bsTheme = theme;
   }
   paint();
   dark.addEventListener("change", paint);
 
-  document.addEventListener("DOMContentLoaded", function () {
-    const toggle = document.getElementById("theme");
-    if (toggle) {
-      toggle.addEventListener("click", function () {
-        const isDark = document.documentElement.dataset.bsTheme === "dark";
-        window.localStorage.setItem("theme", isDark ? "light" : "dark");
-        paint();
-      });
+  // --- Forms -----------------------------------------------------------------------------------
+  document.addEventListener("submit", function (event) {
+    const form = event.target;
+    const isSentAlready = Date.now() - (sent.get(form) || 0) < SENT_MS;
+    const words = form.dataset.confirm;
+    if (isSentAlready || (words && !window.confirm(words))) {
+      event.preventDefault();
+      return;
     }
-    showStart();
-    document.addEventListener("change", showStart);
+    sent.set(form, Date.now());
+    setButtons(form, true);
+    setTimeout(setButtons, SENT_MS, form, false);
   });
+
+  function setButtons(form, isDisabled) {
+    for (const button of form.querySelectorAll("button:not([type=button])")) {
+      button.disabled = isDisabled;
+    }
+  }
 
   // The start picker matters only when the slot starts later.
   function showStart() {
     const later = document.querySelector('input[name="begins"][value="later"]');
     const field = document.getElementById("field-start");
-    if (later && field) {
-      field.hidden = !later.checked;
+    if (!later || !field) return;
+    field.hidden = !later.checked;
+    field.querySelector("input").disabled = !later.checked;
+  }
+
+  // Of the presets, those on the host of the chosen lane; the whole GPU fits everywhere.
+  function offerFitting(lane, what, all) {
+    const host = lane.selectedOptions[0] && lane.selectedOptions[0].dataset.host;
+    const chosen = what.value;
+    what.replaceChildren(...all.filter((o) => !o.dataset.host || o.dataset.host === host));
+    what.value = chosen;
+    if (what.selectedIndex < 0) what.selectedIndex = 0;
+  }
+
+  function watchBookForm() {
+    const lane = document.querySelector("#book [name=lane]");
+    const what = document.querySelector("#book [name=what]");
+    if (!lane || !what) return;
+    const all = [...what.options];
+    offerFitting(lane, what, all);
+    lane.addEventListener("change", () => offerFitting(lane, what, all));
+    document.getElementById("book").addEventListener("change", showStart);
+    showStart();
+  }
+
+  // --- Refreshes -------------------------------------------------------------------------------
+  function sayConnection(isLost) {
+    const note = document.getElementById("connection");
+    const words = isLost ? note.dataset.words : "";
+    if (note.textContent !== words) note.textContent = words;
+  }
+
+  function refresh() {
+    if (document.hidden || !window.htmx) return;
+    document.querySelectorAll("[data-poll]").forEach((part) => window.htmx.trigger(part, "now"));
+  }
+
+  document.addEventListener("htmx:beforeRequest", function (event) {
+    if (document.hidden && event.detail.elt.matches("[data-poll]")) event.preventDefault();
+  });
+  document.addEventListener("htmx:afterRequest", function (event) {
+    const status = event.detail.xhr.status;
+    if (status === 404) window.location.reload(); // what the page shows is gone: say that instead
+    else sayConnection(status < 200 || status >= 400);
+  });
+  document.addEventListener("visibilitychange", refresh);
+
+  // --- Small things ----------------------------------------------------------------------------
+  function toggleTheme() {
+    const isDark = document.documentElement.dataset.bsTheme === "dark";
+    document.documentElement.dataset.bsTheme = isDark ? "light" : "dark";
+    kept("theme", isDark ? "light" : "dark");
+  }
+
+  function offerCopies() {
+    if (!navigator.clipboard) return; // only on secure pages
+    for (const button of document.querySelectorAll("[data-copy]")) {
+      button.hidden = false;
+      button.addEventListener("click", async function () {
+        await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+        button.textContent = "Copied";
+      });
     }
   }
 
-  document.addEventListener("submit", function (event) {
-    const words = event.target.dataset.confirm;
-    if (words && !window.confirm(words)) {
-      event.preventDefault();
+  document.addEventListener("DOMContentLoaded", function () {
+    const toggle = document.getElementById("theme");
+    if (toggle) toggle.addEventListener("click", toggleTheme);
+    watchBookForm();
+    offerCopies();
+    const told = document.querySelector("[data-focus]");
+    if (told) told.focus();
+    // Reloading the page of a new token must not make another one.
+    if (document.querySelector("[data-once]")) history.replaceState(null, "", location.href);
+  });
+
+  // The back button brings a page back as it was left: forms are sendable, refreshes go on.
+  window.addEventListener("pageshow", function (event) {
+    for (const form of document.forms) {
+      sent.delete(form);
+      setButtons(form, false);
     }
+    if (event.persisted) refresh();
   });
 })();

@@ -1,0 +1,152 @@
+"""Forms for administrators. They read and explain; services decide."""
+
+import shlex
+from typing import Any
+
+from django import forms
+from django.db.models import Q
+
+from lanes.engines.flags import split_line
+from lanes.models import Gpu, Host, Lane, ModelFile, Preset
+from lanes.refusals import Refusal
+from slotserve.web.fields import GpuField, NamedField, StyledForm
+
+
+class LaneForm(StyledForm):
+    """What an administrator says of a lane, which keeps its short name and its host for good."""
+
+    slug = forms.CharField(
+        max_length=63,
+        label="Short name",
+        help_text="Part of addresses: small letters, digits, hyphens. It stays for good.",
+    )
+    name = forms.CharField(max_length=100)
+    host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
+    gpus = GpuField(Gpu.objects.none(), to_field_name="uuid", required=False, label="GPUs")
+    default_preset = NamedField(
+        Preset.objects.none(),
+        to_field_name="slug",
+        required=False,
+        empty_label="Nothing",
+        label="Default between bookings",
+    )
+    enabled = forms.BooleanField(required=False, initial=True)
+    needs_approval = forms.BooleanField(
+        required=False, label="Bookings need an administrator's approval"
+    )
+    restart_on_owner_change = forms.BooleanField(
+        required=False,
+        label="Restart the model server when the owner changes",
+        help_text="A server's prefix cache can tell the next owner what the last one asked.",
+    )
+
+    def __init__(self, *args: Any, lane: Lane | None, **kwargs: Any) -> None:
+        initial = self.initial_of(lane) if lane else None
+        super().__init__(*args, initial=initial, **kwargs)
+        gpus = Gpu.objects.filter(Q(lanes=None) | Q(lanes=lane)).distinct()
+        presets = Preset.objects.filter(current__isnull=False)
+        if lane:
+            gpus = gpus.filter(host=lane.host_id)
+            presets = presets.filter(current__model_file__host=lane.host_id)
+            self.fields["slug"].disabled = self.fields["host"].disabled = True
+        self.fields["gpus"].queryset = gpus.select_related("host")  # type: ignore[attr-defined]
+        self.fields["default_preset"].queryset = presets  # type: ignore[attr-defined]
+        if not gpus:
+            self.fields["gpus"].help_text = "No GPU is left to choose: the lane runs on the CPU."
+
+    @staticmethod
+    def initial_of(lane: Lane) -> dict[str, Any]:
+        """The form's values for a lane."""
+        return {
+            "slug": lane.slug,
+            "name": lane.name,
+            "host": lane.host.key,
+            "gpus": [gpu.uuid for gpu in lane.gpus.all()],
+            "default_preset": lane.default_preset.slug if lane.default_preset else None,
+            "enabled": lane.enabled,
+            "needs_approval": lane.needs_approval,
+            "restart_on_owner_change": lane.restart_on_owner_change,
+        }
+
+
+class ModelFileForm(StyledForm):
+    """A file to register."""
+
+    host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
+    path = forms.CharField(max_length=1024, help_text="Absolute path of a GGUF file on that host.")
+    name = forms.CharField(max_length=200)
+
+
+class PresetForm(StyledForm):
+    """What an administrator says of a preset."""
+
+    slug = forms.CharField(
+        max_length=63,
+        label="Model name",
+        help_text="What callers write as “model”: small letters, digits, dots, hyphens.",
+    )
+    name = forms.CharField(max_length=100, help_text="What people read.")
+    model_file = forms.ModelChoiceField(
+        ModelFile.objects.all(), empty_label=None, label="Model file"
+    )
+    arguments = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "form-control"}),
+        help_text="Options of the model server, such as: -c 8192 -np 2 -ngl 99",
+    )
+    environment = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "form-control"}),
+        help_text="NAME=value, one a line.",
+    )
+    aliases = forms.CharField(required=False, help_text="Other model names, separated by spaces.")
+
+    def __init__(self, *args: Any, preset: Preset | None, **kwargs: Any) -> None:
+        initial = self.initial_of(preset) if preset else None
+        super().__init__(*args, initial=initial, **kwargs)
+        self._is_new = preset is None
+        if preset and preset.current:
+            files = ModelFile.objects.filter(host=preset.current.model_file.host_id)
+            self.fields["model_file"].queryset = files  # type: ignore[attr-defined]
+        self.fields["slug"].disabled = not self._is_new
+
+    @staticmethod
+    def initial_of(preset: Preset) -> dict[str, Any]:
+        """The form's values for a preset's newest revision."""
+        revision = preset.current
+        if revision is None:
+            return {"slug": preset.slug, "name": preset.name}
+        environment = "\n".join(f"{k}={v}" for k, v in revision.environment.items())
+        return {
+            "slug": preset.slug,
+            "name": preset.name,
+            "model_file": revision.model_file_id,
+            "arguments": shlex.join(revision.arguments),
+            "environment": environment,
+            "aliases": " ".join(revision.aliases),
+        }
+
+    def clean_slug(self) -> str:
+        """A name that no preset has yet, for a new one: its service would edit that preset."""
+        slug = str(self.cleaned_data["slug"])
+        if self._is_new and Preset.objects.filter(slug=slug).exists():
+            raise forms.ValidationError("A preset has this name: edit it, or take another name.")
+        return slug
+
+    def clean_arguments(self) -> list[str]:
+        """An argv list, split as a shell would."""
+        words = split_line(self.cleaned_data["arguments"])
+        if isinstance(words, Refusal):
+            raise forms.ValidationError(words.words)
+        return words
+
+    def clean_environment(self) -> dict[str, str]:
+        """Names and values."""
+        lines = [line for line in self.cleaned_data["environment"].splitlines() if line.strip()]
+        if any("=" not in line for line in lines):
+            raise forms.ValidationError("Write NAME=value, one a line.")
+        return {name.strip(): value for name, _, value in (line.partition("=") for line in lines)}
+
+    def clean_aliases(self) -> list[str]:
+        """A list of names."""
+        return str(self.cleaned_data["aliases"]).split()

@@ -1,0 +1,71 @@
+"""Fields and widgets that several forms of the pages use."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+
+from lanes.models import Gpu, Lane, Preset
+
+
+class LocalDateTimeInput(forms.DateTimeInput):
+    """The browser's own date and time picker, in the viewer's zone."""
+
+    input_type = "datetime-local"
+
+    def __init__(self) -> None:
+        super().__init__(format="%Y-%m-%dT%H:%M", attrs={"step": 60})
+
+
+class HostSelect(forms.Select):
+    """Options that carry their host, so that the page offers only what fits the chosen lane."""
+
+    hosts: dict[str, str] = {}
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """An option; one without a host fits everywhere."""
+        option = super().create_option(name, value, *args, **kwargs)
+        host = self.hosts.get(str(value))
+        if host:
+            option["attrs"]["data-host"] = host
+        return option
+
+
+class NamedField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """Lanes and presets by the names that people gave them."""
+
+    def label_from_instance(self, obj: Lane | Preset) -> str:
+        """What the list says."""
+        return obj.name
+
+
+class GpuField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Cards to tick, by name, memory and the end of their UUID."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def label_from_instance(self, obj: Gpu) -> str:
+        """What the list says: two cards of a host often have one name."""
+        memory = f", {obj.memory_bytes / 2**30:.0f} GiB" if obj.memory_bytes else ""
+        return f"{obj.name}{memory} (…{obj.uuid[-8:]}, {obj.host.name})"
+
+
+class StyledForm(forms.Form):
+    """A form whose widgets carry the looks' classes."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs.setdefault("class", _class_of(field.widget))
+
+
+def next_quarter(now: datetime) -> datetime:
+    """The next quarter of an hour, for times to begin with."""
+    whole = now.replace(minute=0, second=0, microsecond=0)
+    return whole + timedelta(minutes=15 * (now.minute // 15 + 1))
+
+
+def _class_of(widget: forms.Widget) -> str:
+    if isinstance(widget, forms.CheckboxInput | forms.RadioSelect | forms.CheckboxSelectMultiple):
+        return "form-check-input"
+    return "form-select" if isinstance(widget, forms.Select) else "form-control"

@@ -1,0 +1,139 @@
+"""What a member should know of a slot before booking it: how long the model loads and when that
+can begin, and whether the time is free. Reads and explains; the service decides."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.utils import timezone
+
+from bookings.availability import obstacle
+from bookings.models import Booking, Kind, State
+from bookings.refusals import Interval, SlotTaken
+from bookings.sentences import clock as words_of
+from lanes.estimates import load_estimates, mean_loads
+from lanes.models import Lane, Phase, Preset, Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A wish as far as the form says it; no start: now; no preset: the whole GPU."""
+
+    lane: Lane
+    preset: Preset | None
+    start: datetime | None
+    end: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What bears on the wait at the start of a slot."""
+
+    model: str  # its name; empty: the whole GPU
+    estimate: float  # seconds
+    is_measured: bool  # else a guess from the file's size
+    now: datetime
+    start: datetime
+    is_loaded: bool = False  # by now, or by the slot before
+    is_running: bool = False  # some model server runs now
+    before_ends: datetime | None = None  # the last slot that ends between now and the start
+
+
+def expectations(scene: Scene) -> list[str]:
+    """What will happen at the start of the slot, in sentences. Pure."""
+    if not scene.model:
+        return [_emptying(scene)]
+    basis = "as its last loads here did" if scene.is_measured else "guessed from the file's size"
+    load = f"{scene.model} takes about {_seconds(scene.estimate)} to load, {basis}."
+    return [load, _waiting(scene)]
+
+
+def outlook(asked: Asked, now: datetime) -> list[str]:
+    """The sentences about this wish."""
+    said = expectations(_scene(asked, now))
+    if asked.preset and _is_too_large(asked.lane, asked.preset):
+        said.append("Its file is larger than the GPU memory of this lane: it may not load.")
+    return said
+
+
+def taken(asked: Asked, now: datetime) -> SlotTaken | None:
+    """What is in the way of this wish, if its times are known and make sense."""
+    start = asked.start or now
+    if asked.end is None or not now <= start < asked.end:
+        return None
+    return obstacle(asked.lane, Interval(start, asked.end), now)
+
+
+def _waiting(scene: Scene) -> str:
+    """How much of the slot the load takes."""
+    if scene.is_loaded:
+        return "It is loaded by then: your slot starts without a load."
+    begins = max(scene.now, scene.before_ends or scene.now)
+    wait = scene.estimate - (scene.start - begins).total_seconds()
+    if wait <= 0:
+        return "It is loaded before your slot starts."
+    if scene.before_ends is not None:
+        ends = words_of(scene.before_ends, scene.now, timezone.get_current_timezone())
+        return (
+            f"Loading can only start when the slot before ends, at {ends}: "
+            f"about {_seconds(wait)} of your slot."
+        )
+    drain = _drain() if scene.is_running else ""
+    return f"Loading starts at once and takes about {_seconds(wait)} of your slot.{drain}"
+
+
+def _emptying(scene: Scene) -> str:
+    lead = settings.SLOTSERVE_STOP_TIMEOUT_SECONDS + settings.SLOTSERVE_BUFFER_SECONDS
+    begins = max(scene.now, scene.before_ends or scene.now)
+    if (scene.start - begins).total_seconds() >= lead:
+        return "No model server runs on the lane when your slot starts."
+    if not scene.is_running and scene.before_ends is None:
+        return "No model server runs on the lane: the GPU is yours at once."
+    return f"The model server is stopped when your slot starts.{_drain()}"
+
+
+def _drain() -> str:
+    return f" Running requests may finish first, for up to {settings.SLOTSERVE_DRAIN_SECONDS:g} s."
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} minutes"
+
+
+def _scene(asked: Asked, now: datetime) -> Scene:
+    start = max(asked.start or now, now)
+    before = _slot_before(asked.lane, start, now)
+    preset = asked.preset
+    pair = (asked.lane.pk, preset.pk if preset else 0)
+    runs = Runtime.objects.filter(lane=asked.lane, ended_at=None).exists()
+    return Scene(
+        model=preset.name if preset else "",
+        estimate=load_estimates([pair]).get(pair, 0.0),
+        is_measured=bool(mean_loads([pair])),
+        now=now,
+        start=start,
+        is_loaded=preset is not None and _is_loaded(asked.lane, preset, before),
+        is_running=runs,
+        before_ends=before.end if before else None,
+    )
+
+
+def _slot_before(lane: Lane, start: datetime, now: datetime) -> Booking | None:
+    """The last confirmed slot between now and the start; pending ones load nothing."""
+    slots = Booking.objects.filter(lane=lane, state=State.CONFIRMED, end__gt=now, end__lte=start)
+    return slots.select_related("preset").order_by("-end").first()
+
+
+def _is_loaded(lane: Lane, preset: Preset, before: Booking | None) -> bool:
+    """Whether the slot before runs this preset, or, without one, whether it is ready now."""
+    if before is not None:
+        return before.kind == Kind.MODEL and before.preset_id == preset.pk
+    ready = Runtime.objects.filter(lane=lane, ended_at=None, phase=Phase.READY)
+    return ready.filter(revision=preset.current_id).exists()
+
+
+def _is_too_large(lane: Lane, preset: Preset) -> bool:
+    """Whether the file alone does not fit; lanes without GPUs have no such limit."""
+    memory = sum(gpu.memory_bytes for gpu in lane.gpus.all())
+    size = preset.current.model_file.size_bytes if preset.current else 0
+    return 0 < memory < size
