@@ -141,8 +141,8 @@ def _count_failure(
     failure, _ = PresetFailure.objects.select_for_update().get_or_create(
         lane=sight.lane, revision=runtime.revision
     )
-    if was_steady:
-        failure.last_exit_at = sight.now
+    if was_steady:  # success, though no look may have told while it lasted
+        failure.last_exit_at, failure.count = sight.now, 0
     if counts:
         failure.count += 1
         failure.failed_at, failure.reason = sight.now, reason

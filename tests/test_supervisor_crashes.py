@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from lanes import records, supervisor, tasks
+from lanes import clock, records, supervisor, tasks
 from lanes.models import Lane, PresetFailure, Runtime
 from tests import builders, fleet
 
@@ -119,6 +119,22 @@ def test_a_server_killed_after_a_minute_restarts_at_once(lane: Lane) -> None:
     fleet.kill(first.pid)
     fleet.look_until(lane, lambda: Runtime.objects.filter(lane=lane).count() == 2)
     fleet.look_until(lane, fleet.is_phase(lane, "ready"))
+    assert PresetFailure.objects.get(lane=lane).count == 0
+
+
+def test_a_minute_of_being_ready_is_success_though_nobody_looked(lane: Lane) -> None:
+    first = fleet.make_ready(lane, fleet.preset())
+    assert first.pid is not None
+    assert first.ready_at is not None
+    PresetFailure.objects.create(
+        lane=lane, revision=first.revision, count=5, failed_at=clock.database_now()
+    )
+    Runtime.objects.update(ready_at=first.ready_at.replace(year=2020))
+    fleet.kill(first.pid)
+    record = records.read_record(lane.pk)
+    assert record is not None
+    fleet.until(lambda: not record.is_shim_alive)
+    fleet.look_until(lane, lambda: Runtime.objects.filter(lane=lane).count() == 2)
     assert PresetFailure.objects.get(lane=lane).count == 0
 
 
