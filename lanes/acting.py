@@ -79,7 +79,10 @@ def _begin_drain(step: BeginDrain, sight: Sight, runtime: Runtime) -> bool:
 
 
 def _term(step: SendTerm, sight: Sight, runtime: Runtime) -> bool:
-    if reporting.report_stopping(sight, runtime, step.reason):
+    reason = step.reason
+    if reason and runtime.phase == "starting" and not sight.seen.trouble:
+        reason = f"{reason}: {failure_reason(sight.record, runtime)}"  # it took too long
+    if reporting.report_stopping(sight, runtime, reason):
         ending.signal_server(sight.record, signal.SIGTERM)
     return False
 

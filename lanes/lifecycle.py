@@ -127,7 +127,7 @@ def _starting(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now:
     if seen.is_port_foreign:
         return SendTerm(seen.trouble)
     if seen.age >= limits.load:
-        return SendTerm(seen.trouble or f"it did not become ready within {limits.load:.0f} s")
+        return SendTerm(seen.trouble or f"it did not become ready within {limits.load:g} s")
     return KeepWaiting(LOADING_LOOK)
 
 
