@@ -220,6 +220,13 @@ class TestChoices:
 
         assert situation(lane).choice is None
 
+    def test_a_booking_confirmed_when_it_was_over_does_not(self) -> None:
+        lane = builders.lane()
+        self.chosen(lane)
+        builders.booking(lane=lane, start=at(-20), end=at(-5), confirmed_at=at(-5))
+
+        assert situation(lane).choice is not None
+
     def test_a_booking_that_was_in_progress_when_it_was_made_does_not(self) -> None:
         lane = builders.lane()
         builders.booking(lane=lane, start=at(-20), end=at(20))

@@ -216,6 +216,11 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
         gone(READY, failures=exited(600)),
         MarkFailed(counts=False, was_steady=True),
     ),
+    "killed, and never reported ready": (
+        KEEP,
+        gone(with_runtime(READY, ready_at=None)),
+        MarkFailed(),
+    ),
     "the host was restarted": (
         KEEP,
         replace(READY, process=Process.REBOOTED),
@@ -276,6 +281,11 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
         OTHER,
         with_runtime(STOPPING, term_at=ago(20), signals_sent=3),
         Sweep(),
+    ),
+    "all the time is over, but KILL was missed": (
+        OTHER,
+        with_runtime(STOPPING, term_at=ago(99), signals_sent=1),
+        SendKill(),
     ),
     "wanted again, too late": (KEEP, STOPPING, KeepWaiting(0.1)),
     "clock set back while stopping": (
