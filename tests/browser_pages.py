@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright, SetCookieParam
+from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright
 
 from lanes import clock
 from lanes.models import Lane, Order, Phase, Preset, Runtime
@@ -59,7 +59,8 @@ class Windows:
         )
         context.set_default_timeout(WAIT_MS)
         if user is not None:
-            context.add_cookies([self._cookie("zone", ZONE), self._cookie(*_session(user))])
+            for name, value in (("zone", ZONE), _session(user)):
+                context.add_cookies([{"name": name, "value": value, "url": self.address}])
         page = context.new_page()
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -70,9 +71,6 @@ class Windows:
         kept = [complaint for complaint in self.complaints if words not in complaint]
         assert len(kept) < len(self.complaints), f"no complaint of {words!r}: {self.complaints}"
         self.complaints = kept
-
-    def _cookie(self, name: str, value: str) -> SetCookieParam:
-        return {"name": name, "value": value, "url": self.address}
 
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
