@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from gateway.edge.dialects import Dialect
 
-_LANE_PATH = re.compile(r"/lanes/([a-z0-9_-]{1,63})(/.*)")
+_LANE_PATH = re.compile(r"/lanes/([a-z0-9][a-z0-9._-]{0,62})(/.*)")  # as lanes name themselves
 _ONE_MODEL = "/v1/models/"
 
 
