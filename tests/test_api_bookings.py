@@ -96,6 +96,8 @@ def test_a_taken_slot_names_what_is_in_the_way_and_the_nearest_free_one(
         ({"preset": None}, "preset"),
         ({"purpose": "x" * 201}, "200"),
         ({"lane": {"a": 1}}, "lane"),
+        ({"end": "9999-12-31T23:59:59Z"}, "range"),
+        ({"end": "0001-01-01T00:00:00+01:00"}, "range"),
     ],
 )
 def test_bad_input_is_refused_with_words(
@@ -106,6 +108,15 @@ def test_bad_input_is_refused_with_words(
     assert answer.data["code"]
     assert words in answer.data["detail"].lower()
     assert not Booking.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["lane", "preset", "purpose", "end"])
+def test_a_nul_in_a_text_is_a_400_on_either_database(
+    client: APIClient, lane: Lane, preset: Preset, field: str
+) -> None:
+    answer = client.post(URL, wish(**{field: "de\0mo"}), format="json")
+    assert (answer.status_code, answer.data["code"]) == (400, "invalid")
+    assert client.get(f"{URL}?lane=%00").status_code in {200, 400}
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b"null", b"\xff\xfe", b"[1, 2]"])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import OperationalError
+from django.db import DataError, OperationalError
 from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
@@ -41,6 +41,8 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | Non
     """DRF's exception handler: one shape for all, and nothing a client sends is a 500."""
     if isinstance(error, OperationalError):
         return refuse(Refusal("busy", "The database is busy: try again in a second."))
+    if isinstance(error, DataError):  # PostgreSQL, of a text with a NUL
+        return refuse(Refusal("invalid", "A value holds a character that no text may have."))
     if isinstance(error, RequestDataTooBig):
         body = {"code": "request_too_large", "detail": "This body is too large for this address."}
         return Response(body, status=status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
+FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 NAIVE_WORDS = "Give the time with its zone, such as 2030-01-15T14:00:00Z or 2030-01-15T15:00+01:00."
 
 
@@ -26,7 +27,6 @@ class AwareDateTimeField(serializers.DateTimeField):
             raise serializers.ValidationError(f"{value[:40]!r} is not a time. {NAIVE_WORDS}")
         if parsed.tzinfo is None:
             raise serializers.ValidationError(NAIVE_WORDS, code="naive_time")
-        try:
-            return parsed.astimezone(UTC)
-        except (OverflowError, ValueError):
-            raise serializers.ValidationError("This time is out of range.") from None
+        if not FIRST <= parsed < LAST:  # what lies beyond cannot be reckoned with
+            raise serializers.ValidationError("This time is out of range.")
+        return parsed.astimezone(UTC)
