@@ -4,6 +4,7 @@ Safe to skip, to repeat and to run twice at once.
 """
 
 import logging
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -42,7 +43,7 @@ def plan_lanes(lane_pks: Collection[int] | None = None) -> PlanOutcome:
     Eight queries when nothing changes: the clock, and the seven of the facts. A lane that fails is
     logged and skipped. When an answer can change before the next beat, a tick is set for then.
     """
-    now = clock.database_now()
+    now, began = clock.database_now(), time.monotonic()
     decisions: dict[int, Decision] = {}
     results: dict[int, Result | None] = {}
     for pk, facts in read_facts(lane_pks, now).items():
@@ -60,15 +61,16 @@ def plan_lanes(lane_pks: Collection[int] | None = None) -> PlanOutcome:
         lost=_those(results, Result.LOST),
         failed=_those(results, None),
     )
-    _set_tick(outcome)
+    _set_tick(outcome, time.monotonic() - began)
     return outcome
 
 
-def _set_tick(outcome: PlanOutcome) -> None:
+def _set_tick(outcome: PlanOutcome, elapsed: float) -> None:
     moment = outcome.reconsider_at
     beat = timedelta(seconds=settings.SLOTSERVE_TICK_SECONDS)
     if moment is not None and outcome.now < moment < outcome.now + beat:
-        ticks.request_plan(at=moment)
+        seconds = (moment - outcome.now).total_seconds() - elapsed
+        ticks.request_plan_at(moment, max(seconds, 0.0))
 
 
 def _those(results: Mapping[int, Result | None], wanted: Result | None) -> tuple[int, ...]:

@@ -53,10 +53,20 @@ def look_soon(lane_pk: int, host_key: str) -> None:
     transaction.on_commit(partial(request_look, lane_pk, host_key), robust=True)
 
 
-def request_plan(at: datetime | None = None) -> None:
-    """Queue one planning tick, now or at a moment; one pending tick for each."""
-    key = "ss:tick:plan" if at is None else f"ss:tick:plan:{at.timestamp():.3f}"
-    _send(PLAN_TASK, key=key, queue="plan", args=(key,), at=at)
+def request_plan() -> None:
+    """Queue one planning tick; one pending tick for all who ask."""
+    key = "ss:tick:plan"
+    _send(PLAN_TASK, key=key, queue="plan", args=(key,))
+
+
+def request_plan_at(moment: datetime, seconds: float) -> None:
+    """Queue one planning tick for a moment that is so many seconds away; one for each moment.
+
+    Seconds, because a worker's clock is not the database's: by its own it would come too late, or
+    too early and again and again.
+    """
+    key = f"ss:tick:plan:{moment.timestamp():.3f}"
+    _send(PLAN_TASK, key=key, queue="plan", args=(key,), delay=seconds)
 
 
 def request_look(lane_pk: int, host_key: str, delay: float = 0.0) -> None:
@@ -79,7 +89,6 @@ def _send(
     key: str,
     queue: str,
     args: tuple[object, ...],
-    at: datetime | None = None,
     delay: float = 0.0,
 ) -> None:
     try:
@@ -89,9 +98,8 @@ def _send(
             task,
             args=args,
             queue=queue,
-            eta=at,
             countdown=delay or None,
-            expires=EXPIRES_SECONDS if at is None else None,
+            expires=EXPIRES_SECONDS + delay,
             retry=False,
         )
     except (redis.RedisError, OperationalError, OSError) as error:
