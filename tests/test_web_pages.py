@@ -1,14 +1,12 @@
 """The pages, through Django's client: what each role sees and can do."""
 
 from datetime import timedelta
-from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from bookings.models import Booking, State
 from gateway.models import ApiToken
 from lanes import clock
 from lanes.models import Lane, ManualChoice, Preset
@@ -79,68 +77,11 @@ def test_the_overview_refreshes_as_a_fragment(member: Client) -> None:
     assert "demo" in fragment
 
 
-def test_a_member_books_now_and_gives_it_back(member: Client) -> None:
-    form = {"lane": "demo", "what": "preset:qwen2.5-7b", "begins": "now", "end": local(60)}
-    answer = member.post("/book/", form, follow=True)
-    assert "is yours until" in answer.content.decode()
-    booking = Booking.objects.get()
-    answer = member.post(f"/bookings/{booking.pk}/release/", follow=True)
-    assert "Given back" in answer.content.decode()
-    booking.refresh_from_db()
-    assert booking.released_at is not None
-
-
-def test_a_taken_slot_offers_the_nearest_free_ones(member: Client) -> None:
-    form = {"lane": "demo", "what": "gpu", "begins": "now", "end": local(60)}
-    member.post("/book/", form)
-    answer = signed_in("owner").post("/book/", form)
-    assert answer.status_code == 409
-    assert "Take " in answer.content.decode()
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"end": ""},
-        {"end": "soon"},
-        {"begins": "later", "start": ""},
-        {"what": "preset:nothing"},
-        {"lane": "nowhere"},
-        {"end": "2020-01-01T10:00"},
-    ],
-)
-def test_a_bad_form_comes_back_with_words(member: Client, changed: dict[str, str]) -> None:
-    form = {"lane": "demo", "what": "gpu", "begins": "now", "end": local(60)} | changed
-    answer = member.post("/book/", form)
-    assert answer.status_code in {400, 409}
-    assert 'role="alert"' in answer.content.decode()
-    assert not Booking.objects.exists()
-
-
-def test_times_are_read_in_the_viewers_zone(member: Client) -> None:
-    member.cookies["zone"] = "Pacific/Auckland"
-    form = {"lane": "demo", "what": "gpu", "begins": "later"}
-    times = {"start": "2027-07-01T10:00", "end": "2027-07-01T11:00"}
-    member.post("/book/", form | times)
-    booking = Booking.objects.get()
-    assert booking.start.astimezone(ZoneInfo("Pacific/Auckland")).hour == 10
-
-
 @pytest.mark.parametrize(
     "name", ["", "nowhere", "../etc/passwd", "/etc/localtime", "\x00", "a" * 999]
 )
 def test_a_cookie_that_is_no_zone_changes_nothing(name: str) -> None:
     assert read_zone(name) is None
-
-
-def test_another_members_booking_stays(member: Client, lane: Lane) -> None:
-    now = clock.database_now()
-    booking = builders.booking(lane=lane, start=now - timedelta(minutes=5))
-    for name in ("release", "cancel", "approve", "reject"):
-        member.post(f"/bookings/{booking.pk}/{name}/")
-    booking.refresh_from_db()
-    assert booking.state == State.CONFIRMED
-    assert booking.released_at is None
 
 
 def test_a_new_token_is_shown_in_that_answer_only(member: Client) -> None:
@@ -207,3 +148,50 @@ def test_sign_up_is_closed(lane: Lane) -> None:
 
 def test_ready_needs_the_overlap_guards(lane: Lane) -> None:
     assert Client().get("/ready/").json()["ready"] is True
+
+
+def test_a_fragment_whose_session_has_ended_leads_its_page_to_log_in(lane: Lane) -> None:
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/lanes/demo/"}
+    answer = Client().get("/lanes/demo/", headers=headers)
+    assert answer.status_code == 200
+    assert answer["HX-Redirect"] == "/accounts/login/?next=/lanes/demo/"
+    assert not answer.content
+
+
+@pytest.mark.parametrize(
+    ("referer", "page"),
+    [
+        ("http://testserver/lanes/demo/", "/lanes/demo/"),
+        ("http://elsewhere/lanes/demo/", "/"),
+        ("", "/"),
+    ],
+)
+def test_a_form_whose_session_has_ended_leads_back_to_its_page(referer: str, page: str) -> None:
+    answer = Client().post("/bookings/1/release/", headers={"Referer": referer})
+    assert answer["Location"] == f"/accounts/login/?next={page}"
+
+
+def test_a_refused_choice_comes_back_as_typed(lane: Lane) -> None:
+    client = signed_in("administrator")
+    form = {"preset": "qwen2.5-7b", "until": "2020-01-01T10:00"}
+    answer = client.post("/lanes/demo/choose/", form)
+    assert answer.status_code == 400
+    assert 'value="2020-01-01T10:00"' in answer.content.decode()
+    assert "must end in the future" in answer.content.decode()
+    assert client.get("/lanes/demo/choose/")["Location"] == "/lanes/demo/"
+
+
+def test_a_lane_keeps_its_short_name_and_host(lane: Lane) -> None:
+    builders.host("far")
+    form = {"slug": "other", "name": "Renamed", "host": "far", "enabled": "on"}
+    signed_in("administrator").post("/administration/lanes/demo/", form)
+    lane.refresh_from_db()
+    assert (lane.slug, lane.name, lane.host.key) == ("demo", "Renamed", "test-host")
+
+
+def test_a_file_larger_than_any_lanes_memory_is_marked(lane: Lane) -> None:
+    builders.model_file(size_bytes=25 * 10**9)
+    client = signed_in("administrator")
+    assert "larger than GPU memory" not in client.get("/administration/").content.decode()
+    lane.gpus.add(builders.gpu(memory_bytes=24 * 10**9))
+    assert "larger than GPU memory" in client.get("/administration/").content.decode()

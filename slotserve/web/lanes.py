@@ -18,6 +18,7 @@ from lanes.refusals import Refusal
 from slotserve.overview import lanes_for_people, overviews, recent_events
 from slotserve.web.access import members_only, staff_required
 from slotserve.web.forms import ChooseForm
+from slotserve.web.notices import notice
 from slotserve.web.rows import rows
 
 CLAIMS_SHOWN = 20
@@ -27,9 +28,10 @@ CLAIMS_SHOWN = 20
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
     """All lanes with what they do now; the fragment alone for a refresh."""
-    lanes = overviews(lanes_for_people().order_by("name"), clock.database_now())
+    now = clock.database_now()
+    lanes = overviews(lanes_for_people().order_by("name"), now)
     template = "_lanes.html" if request.htmx else "overview.html"  # type: ignore[attr-defined]
-    return render(request, template, {"lanes": lanes})
+    return render(request, template, {"lanes": lanes, "notice": notice(now)})
 
 
 @members_only
@@ -92,6 +94,7 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
     claims = lane.bookings.current(now).select_related("owner", "preset")[:CLAIMS_SHOWN]
     context = {
         "view": view,
+        "notice": notice(now),
         "lane": lane,
         "events": recent_events(lane),
         "rows": rows(claims, _actor(request), now),

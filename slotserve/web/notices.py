@@ -1,0 +1,45 @@
+"""What pages say when the planner or the broker behind them is silent."""
+
+from datetime import UTC, datetime, timedelta
+
+import redis
+from django.conf import settings
+from django.core.cache import cache
+from django.utils import timezone
+
+from bookings.sentences import clock as words_of
+from lanes import ticks
+from wire.edges import TABLE_HEAD
+
+SILENT = timedelta(seconds=max(30.0, 10 * settings.SLOTSERVE_TICK_SECONDS))
+KEPT_SECONDS = 5  # pages refresh often; Valkey is asked this seldom, and waited for
+_KEY = "route-table-confirmed-at"
+_NEVER, _AWAY = 0.0, -1.0
+
+BROKER_AWAY = (
+    "The broker does not answer: what you change is kept, and takes effect when it is back."
+)
+NEVER_TOLD = "The gateway has been told nothing yet: are beat and the plan worker running?"
+
+
+def notice(now: datetime) -> str:
+    """What people should know of the whole installation; empty when all is well."""
+    confirmed_at = float(cache.get_or_set(_KEY, _confirmed_at, KEPT_SECONDS) or _NEVER)
+    if confirmed_at == _AWAY:
+        return BROKER_AWAY
+    if confirmed_at == _NEVER:
+        return NEVER_TOLD
+    since = datetime.fromtimestamp(confirmed_at, UTC)
+    if since >= now - SILENT:
+        return ""
+    moment = words_of(since, now, timezone.get_current_timezone())
+    return f"Nothing was planned since {moment}: are beat and the plan worker running?"
+
+
+def _confirmed_at() -> float:
+    """When the planner last confirmed the gateway's table, by the database's clock."""
+    try:
+        value = ticks.valkey().hget(TABLE_HEAD, "confirmed_at")
+    except redis.RedisError:
+        return _AWAY
+    return float(value) if value else _NEVER

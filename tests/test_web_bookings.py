@@ -1,0 +1,158 @@
+"""Booking through the pages: the form, its refusals, and the buttons of what is booked."""
+
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from bookings.models import Booking, State
+from lanes import clock
+from lanes.models import Lane
+from tests import builders
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def lane() -> Lane:
+    return builders.lane("demo", default_preset=builders.preset("qwen2.5-7b"))
+
+
+@pytest.fixture
+def member(lane: Lane) -> Client:
+    return signed_in(builders.person("member"))
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def local(minutes: int) -> str:
+    moment = timezone.localtime(clock.database_now() + timedelta(minutes=minutes))
+    return moment.strftime("%Y-%m-%dT%H:%M")
+
+
+def test_a_member_books_now_and_gives_it_back(member: Client) -> None:
+    form = {"lane": "demo", "what": "preset:qwen2.5-7b", "begins": "now", "end": local(60)}
+    answer = member.post("/book/", form, follow=True)
+    assert "is yours until" in answer.content.decode()
+    booking = Booking.objects.get()
+    answer = member.post(f"/bookings/{booking.pk}/release/", follow=True)
+    assert "Given back" in answer.content.decode()
+    booking.refresh_from_db()
+    assert booking.released_at is not None
+
+
+def test_a_taken_slot_offers_the_nearest_free_ones(member: Client) -> None:
+    form = {"lane": "demo", "what": "gpu", "begins": "now", "end": local(60)}
+    member.post("/book/", form)
+    answer = signed_in(builders.person("owner")).post("/book/", form)
+    assert answer.status_code == 409
+    assert "Take " in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"end": ""},
+        {"end": "soon"},
+        {"begins": "later", "start": ""},
+        {"what": "preset:nothing"},
+        {"lane": "nowhere"},
+        {"end": "2020-01-01T10:00"},
+    ],
+)
+def test_a_bad_form_comes_back_with_words(member: Client, changed: dict[str, str]) -> None:
+    form = {"lane": "demo", "what": "gpu", "begins": "now", "end": local(60)} | changed
+    answer = member.post("/book/", form)
+    assert answer.status_code in {400, 409}
+    assert 'role="alert"' in answer.content.decode()
+    assert not Booking.objects.exists()
+
+
+def test_times_are_read_in_the_viewers_zone(member: Client) -> None:
+    member.cookies["zone"] = "Pacific/Auckland"
+    form = {"lane": "demo", "what": "gpu", "begins": "later"}
+    times = {"start": "2027-07-01T10:00", "end": "2027-07-01T11:00"}
+    member.post("/book/", form | times)
+    booking = Booking.objects.get()
+    assert booking.start.astimezone(ZoneInfo("Pacific/Auckland")).hour == 10
+
+
+def test_another_members_booking_stays(member: Client, lane: Lane) -> None:
+    now = clock.database_now()
+    booking = builders.booking(lane=lane, start=now - timedelta(minutes=5))
+    for name in ("release", "cancel", "approve", "reject"):
+        member.post(f"/bookings/{booking.pk}/{name}/")
+    booking.refresh_from_db()
+    assert booking.state == State.CONFIRMED
+    assert booking.released_at is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "page"),
+    [
+        ("/lanes/demo/", "/lanes/demo/"),
+        ("//elsewhere/", "/bookings/"),
+        ("https://elsewhere/", "/bookings/"),
+        ("javascript:alert(1)", "/bookings/"),
+        ("", "/bookings/"),
+    ],
+)
+def test_a_button_leads_back_to_its_page_and_to_no_other_site(
+    member: Client, lane: Lane, asked: str, page: str
+) -> None:
+    booking = builders.booking(lane=lane, owner=builders.person("member"))
+    answer = member.post(f"/bookings/{booking.pk}/cancel/", {"next": asked})
+    assert answer["Location"] == page
+
+
+def test_an_end_is_changed_both_ways(member: Client, lane: Lane) -> None:
+    now = clock.database_now()
+    end = now + timedelta(minutes=60)
+    booking = builders.booking(lane=lane, owner=builders.person("member"), start=now, end=end)
+    for minutes in (120, 30):
+        answer = member.post(f"/bookings/{booking.pk}/extend/", {"end": local(minutes)})
+        assert answer.status_code == 302
+        booking.refresh_from_db()
+        assert booking.end - now < timedelta(minutes=minutes)
+        assert booking.end - now > timedelta(minutes=minutes - 1)
+
+
+def test_a_refused_end_comes_back_as_typed(member: Client, lane: Lane) -> None:
+    now = clock.database_now()
+    middle, end = now + timedelta(minutes=60), now + timedelta(minutes=90)
+    mine = builders.booking(lane=lane, owner=builders.person("member"), start=now, end=middle)
+    builders.booking(lane=lane, start=middle, end=end)
+    answer = member.post(f"/bookings/{mine.pk}/extend/", {"end": local(80)})
+    assert answer.status_code == 400
+    text = answer.content.decode()
+    assert "is taken from" in text
+    assert f'value="{local(80)}"' in text
+
+
+def test_another_members_end_is_not_offered(member: Client, lane: Lane) -> None:
+    booking = builders.booking(lane=lane)
+    assert member.get(f"/bookings/{booking.pk}/extend/").status_code == 403
+    assert "Change end" not in member.get("/lanes/demo/").content.decode()
+
+
+def test_administrators_get_the_buttons_of_others_bookings(lane: Lane) -> None:
+    now = clock.database_now()
+    builders.booking(lane=lane, start=now, end=now + timedelta(minutes=60), purpose="secret")
+    html = signed_in(builders.administrator()).get("/lanes/demo/").content.decode()
+    assert "Give the rest of owner's slot back?" in html
+
+
+def test_a_preset_of_another_host_is_refused_with_words(member: Client) -> None:
+    far = builders.model_file(host=builders.host("far"))
+    builders.preset("distant", model_file=far)
+    form = {"lane": "demo", "what": "preset:distant", "begins": "now", "end": local(60)}
+    answer = member.post("/book/", form)
+    assert answer.status_code == 409
+    assert "cannot run distant" in answer.content.decode()

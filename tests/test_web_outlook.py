@@ -1,0 +1,167 @@
+"""What the form says of a slot before it is booked."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.template import Context, Template
+
+from bookings.refusals import Interval, SlotTaken
+from lanes.models import Lane, LoadRecord, Phase, Preset
+from slotserve.web.outlook import Asked, Scene, expectations, outlook, taken
+from slotserve.web.rows import offers
+from tests import browser_pages as pages
+from tests import builders
+from tests.builders import at
+from tests.conftest import Moment
+
+LOADED_BEFORE = "It is loaded before your slot starts."
+NO_LOAD = "It is loaded by then: your slot starts without a load."
+
+
+def said(**facts: Any) -> str:
+    """The sentence about the wait, for a model that takes 90 s."""
+    usual: dict[str, Any] = {"model": "Qwen", "estimate": 90.0, "is_measured": True}
+    scene = Scene(**{**usual, "now": at(0), "start": at(60), **facts})
+    return expectations(scene)[-1]
+
+
+@pytest.mark.parametrize(
+    ("facts", "sentence"),
+    [
+        ({}, LOADED_BEFORE),
+        ({"start": at(0)}, "Loading starts at once and takes about 90 s of your slot."),
+        ({"start": at(1)}, "Loading starts at once and takes about 30 s of your slot."),
+        ({"start": at(1.5)}, LOADED_BEFORE),
+        ({"start": at(0), "is_loaded": True}, NO_LOAD),
+        ({"before_ends": at(60), "is_loaded": True}, NO_LOAD),
+        ({"before_ends": at(50)}, LOADED_BEFORE),
+        ({"before_ends": at(58.5)}, LOADED_BEFORE),
+        (
+            {"before_ends": at(60)},
+            "Loading can only start when the slot before ends, at 13:00 UTC: "
+            "about 90 s of your slot.",
+        ),
+        (
+            {"before_ends": at(59)},
+            "Loading can only start when the slot before ends, at 12:59 UTC: "
+            "about 30 s of your slot.",
+        ),
+    ],
+)
+def test_the_wait_at_the_start_of_a_slot_is_told(facts: dict[str, Any], sentence: str) -> None:
+    assert said(**facts) == sentence
+
+
+def test_running_requests_may_make_a_slot_that_starts_now_wait() -> None:
+    assert "may finish first, for up to 30 s" in said(start=at(0), is_running=True)
+    assert "may finish" not in said(start=at(0), is_running=False)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({}, "No model server runs on the lane when your slot starts."),
+        ({"start": at(0)}, "yours at once"),
+        ({"start": at(0), "is_running": True}, "is stopped when your slot starts"),
+        ({"before_ends": at(60)}, "is stopped when your slot starts"),
+        ({"before_ends": at(58)}, "No model server runs on the lane when your slot starts."),
+    ],
+)
+def test_the_whole_gpu_needs_the_server_to_stop(facts: dict[str, Any], words: str) -> None:
+    assert words in said(model="", **facts)
+
+
+def test_an_estimate_says_where_it_comes_from() -> None:
+    scene = Scene("Qwen", 90.0, is_measured=True, now=at(0), start=at(60))
+    assert "about 90 s to load, as its last loads here did" in expectations(scene)[0]
+    guess = Scene("Qwen", 600.0, is_measured=False, now=at(0), start=at(60))
+    assert "about 10 minutes to load, guessed from the file's size" in expectations(guess)[0]
+
+
+@pytest.fixture
+def lane(db: None, moment: Moment) -> Lane:
+    """A lane whose default is loaded."""
+    lane = builders.lane("demo", default_preset=builders.preset("small"))
+    assert lane.default_preset is not None
+    pages.order(lane, lane.default_preset)
+    pages.runtime(lane, lane.default_preset, Phase.READY)
+    return lane
+
+
+def outlook_of(lane: Lane, preset: Preset | None, start: datetime | None = None) -> str:
+    return " ".join(outlook(Asked(lane, preset, start, None), at(0)))
+
+
+def test_what_is_loaded_now_needs_no_load(lane: Lane) -> None:
+    assert NO_LOAD in outlook_of(lane, lane.default_preset)
+    assert "Loading starts at once" in outlook_of(lane, builders.preset("other"))
+
+
+def test_loads_on_this_lane_are_the_measure(lane: Lane) -> None:
+    preset = builders.preset("measured")
+    assert preset.current is not None
+    LoadRecord.objects.create(
+        lane=lane,
+        revision=preset.current,
+        generation=1,
+        started_at=at(-60),
+        seconds=42.0,
+        succeeded=True,
+    )
+    assert "about 42 s to load, as its last loads" in outlook_of(lane, preset)
+    assert "guessed" in outlook_of(builders.lane(), preset)
+
+
+def test_the_slot_just_before_decides_what_is_loaded(lane: Lane) -> None:
+    same, other = builders.preset("same"), builders.preset("other")
+    builders.booking(lane=lane, preset=same, start=at(0), end=at(60))
+    assert NO_LOAD in outlook_of(lane, same, at(60))
+    assert "the slot before ends, at 13:00 UTC" in outlook_of(lane, other, at(60))
+
+
+def test_a_pending_slot_before_loads_nothing(lane: Lane) -> None:
+    builders.booking(lane=lane, kind="gpu", start=at(0), end=at(60), state="pending")
+    assert LOADED_BEFORE in outlook_of(lane, builders.preset("other"), at(60))
+
+
+def test_a_file_larger_than_the_gpu_memory_is_pointed_out(lane: Lane) -> None:
+    large = builders.preset("large", model_file=builders.model_file(size_bytes=25 * 10**9))
+    assert "larger than the GPU memory" not in outlook_of(lane, large)  # the CPU has no such limit
+    lane.gpus.add(builders.gpu(memory_bytes=24 * 10**9))
+    assert "larger than the GPU memory" in outlook_of(lane, large)
+
+
+def test_a_taken_time_is_said_before_it_is_sent(lane: Lane) -> None:
+    builders.booking(lane=lane, kind="gpu", start=at(0), end=at(60))
+    assert taken(Asked(lane, None, None, at(30)), at(0)) is not None
+    assert taken(Asked(lane, None, at(60), at(90)), at(0)) is None
+    assert taken(Asked(lane, None, None, None), at(0)) is None  # no end yet
+    assert taken(Asked(lane, None, at(-60), at(-30)), at(0)) is None  # nonsense is the service's
+
+
+def test_free_slots_are_offered_in_whole_minutes_inside_them() -> None:
+    second = timedelta(seconds=1)
+    nearest = (Interval(at(10) + second, at(40) + 59 * second), Interval(at(0) + second, at(1)))
+    (offer,) = offers(SlotTaken("slot_taken", "", nearest=nearest), {"lane": "demo", "what": "gpu"})
+    assert (offer.start, offer.end) == (at(11), at(40))
+    assert offer.query == (
+        "lane=demo&what=gpu&begins=later&start=2030-01-15T12%3A11&end=2030-01-15T12%3A40"
+    )
+    assert offers(None, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "words"),
+    [
+        ("2030-01-15T10:00Z", "2030-01-15T11:00Z", "15 Jan 2030 10:00 &ndash; 11:00"),
+        ("2030-12-31T23:00Z", "2031-01-01T01:00Z", "31 Dec 2030 23:00 &ndash; 1 Jan 2031 01:00"),
+        ("2030-01-15T23:00Z", "2030-01-16T01:00Z", "15 Jan 2030 23:00 &ndash; 16 Jan 01:00"),
+    ],
+)
+def test_days_are_said_where_they_differ(start: str, end: str, words: str) -> None:
+    template = Template("{% load times %}{% interval start end %}")
+    times = {"start": datetime.fromisoformat(start), "end": datetime.fromisoformat(end)}
+    shown = template.render(Context(times))
+    plain = "".join(part.split(">", 1)[-1] for part in shown.split("<"))
+    assert plain == words

@@ -1,0 +1,164 @@
+"""What the lane pages show of lanes that load, fail, fall back or fall silent."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from html import unescape
+from unittest.mock import Mock
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils.html import strip_tags
+
+from lanes import clock, ticks
+from lanes.models import Lane, Phase, Preset, PresetFailure
+from slotserve.web.notices import BROKER_AWAY, NEVER_TOLD, notice
+from tests import browser_pages as pages
+from tests import builders
+from tests.conftest import Moment
+from wire.edges import TABLE_HEAD
+
+pytestmark = pytest.mark.django_db
+Show = Callable[[], str]
+
+
+@pytest.fixture
+def preset() -> Preset:
+    return builders.preset("qwen")
+
+
+@pytest.fixture
+def lane(preset: Preset) -> Lane:
+    """A lane that loads its default, on a host that has just reported."""
+    lane = builders.lane("demo", default_preset=preset)
+    lane.host.seen_at = clock.database_now()
+    lane.host.save()
+    pages.order(lane, preset, "loading qwen as the lane's default")
+    return lane
+
+
+@pytest.fixture
+def show(lane: Lane) -> Show:
+    """The overview as a member reads it."""
+    client = Client()
+    client.force_login(builders.person("member"))
+    return lambda: " ".join(unescape(strip_tags(client.get("/").content.decode())).split())
+
+
+def test_a_load_shows_how_far_it_is(lane: Lane, preset: Preset, show: Show) -> None:
+    pages.runtime(lane, preset, Phase.STARTING, age=5)
+    text = show()
+    assert "demo: loading" in text
+    assert "s left" in text
+    assert "loading qwen as the lane's default" in text
+
+
+def test_an_overdue_load_says_so(lane: Lane, preset: Preset, show: Show) -> None:
+    pages.runtime(lane, preset, Phase.STARTING, age=500)
+    assert "Takes longer than the usual 16 s" in show()
+
+
+def test_a_failed_server_shows_its_reason(lane: Lane, preset: Preset, show: Show) -> None:
+    pages.runtime(lane, preset, Phase.FAILED, reason="out of memory", ended_at=clock.database_now())
+    text = show()
+    assert "demo: failed" in text
+    assert "The model does not start out of memory" in text
+
+
+def test_a_fallback_shows_why_the_booked_model_does_not_run(
+    lane: Lane, preset: Preset, show: Show
+) -> None:
+    booked = builders.preset("booked")
+    assert booked.current is not None
+    now = clock.database_now()
+    PresetFailure.objects.create(
+        lane=lane, revision=booked.current, count=1, failed_at=now, reason="no such flag: -x"
+    )
+    pages.order(lane, preset, is_fallback=True)
+    pages.runtime(lane, preset, Phase.READY)
+    text = show()
+    assert "the default serves meanwhile no such flag: -x" in text
+    assert "demo: ready" in text
+
+
+def test_a_failure_of_something_else_is_no_news(lane: Lane, preset: Preset, show: Show) -> None:
+    other = builders.preset("other").current
+    assert other is not None
+    now = clock.database_now()
+    PresetFailure.objects.create(lane=lane, revision=other, count=1, failed_at=now, reason="boom")
+    pages.runtime(lane, preset, Phase.READY)
+    assert "boom" not in show()
+
+
+def test_a_drain_shows_until_when_requests_may_run(lane: Lane, preset: Preset, show: Show) -> None:
+    until = clock.database_now() + timedelta(seconds=30)
+    pages.runtime(lane, preset, Phase.DRAINING, drain_until=until)
+    assert f"Running requests may finish until {until:%H:%M:%S}" in show()
+
+
+def test_a_silent_host_is_pointed_out(lane: Lane, show: Show) -> None:
+    assert "No word from" not in show()
+    lane.host.seen_at = clock.database_now() - timedelta(minutes=5)
+    lane.host.save()
+    assert "No word from test-host since" in show()
+
+
+def test_a_host_that_never_reported_is_pointed_out(lane: Lane, show: Show) -> None:
+    lane.host.seen_at = None
+    lane.host.save()
+    assert "test-host has not reported yet" in show()
+
+
+def test_names_and_reasons_are_text_and_never_markup(lane: Lane, preset: Preset) -> None:
+    lane.name = "<script>alert(1)</script>"
+    lane.save()
+    reason = "<img src=x>"
+    pages.runtime(lane, preset, Phase.FAILED, reason=reason, ended_at=clock.database_now())
+    client = Client()
+    client.force_login(builders.person("member"))
+    for address in ("/", "/lanes/demo/", "/book/expect/?lane=demo&what=gpu"):
+        html = client.get(address).content.decode()
+        assert "<script>alert" not in html
+        assert "<img src=x>" not in html
+
+
+@pytest.fixture
+def confirmed(valkey: str, moment: Moment) -> Callable[[float], str]:
+    """The notice when the planner confirmed the table so many seconds ago."""
+
+    def told(seconds: float) -> str:
+        cache.clear()
+        at = moment.now.timestamp() - seconds
+        ticks.valkey().hset(TABLE_HEAD, "confirmed_at", repr(at))
+        return notice(moment.now)
+
+    return told
+
+
+@pytest.mark.valkey
+def test_a_silent_planner_is_said(confirmed: Callable[[float], str]) -> None:
+    assert confirmed(3) == ""
+    assert confirmed(30) == ""
+    assert confirmed(600).startswith("Nothing was planned since 11:50 UTC")
+
+
+@pytest.mark.valkey
+def test_a_gateway_that_was_told_nothing_is_said(valkey: str) -> None:
+    cache.clear()
+    assert notice(clock.database_now()) == NEVER_TOLD
+
+
+def test_a_broker_that_is_away_is_said(lane: Lane, show: Show) -> None:
+    cache.clear()
+    assert BROKER_AWAY in show()
+
+
+def test_valkey_is_asked_once_in_a_while(
+    monkeypatch: pytest.MonkeyPatch, lane: Lane, show: Show
+) -> None:
+    cache.clear()
+    asked = Mock(wraps=ticks.valkey)
+    monkeypatch.setattr(ticks, "valkey", asked)
+    show()
+    show()
+    assert asked.call_count == 1
