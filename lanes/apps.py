@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.core.checks import register
 
-from lanes.checks import check_llama_server, check_margins, check_port_range
+from lanes.checks import check_llama_server, check_margins, check_port_range, check_run_as
 
 
 class LanesConfig(AppConfig):
@@ -17,3 +17,4 @@ class LanesConfig(AppConfig):
         register(check_llama_server)
         register(check_port_range)
         register(check_margins)
+        register(check_run_as)

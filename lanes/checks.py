@@ -1,5 +1,6 @@
 """System checks of the settings of hosts and model servers."""
 
+import pwd
 import shutil
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from django.core.checks import CheckMessage, Error
 LLAMA_SERVER = "slotserve.E011"
 PORT_RANGE = "slotserve.E012"
 MARGINS = "slotserve.E010"
+RUN_AS = "slotserve.E013"
 
 
 def check_llama_server(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
@@ -30,6 +32,19 @@ def check_port_range(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckM
     words = f"SLOTSERVE_PORT_FIRST={first} and SLOTSERVE_PORT_LAST={last} are no range of ports."
     hint = "Give a first port that is not above the last, and a last one of 65535 or less."
     return [Error(words, hint=hint, id=PORT_RANGE)]
+
+
+def check_run_as(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
+    """SLOTSERVE_RUN_AS, when set, names a user of this machine."""
+    named = settings.SLOTSERVE_RUN_AS
+    try:
+        if named:
+            pwd.getpwnam(named)
+    except KeyError:
+        words = f"SLOTSERVE_RUN_AS={named} is not a user of this machine."
+        hint = "Make the user, or unset it to run model servers as the worker's own user."
+        return [Error(words, hint=hint, id=RUN_AS)]
+    return []
 
 
 def check_margins(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:

@@ -41,9 +41,24 @@ def test_the_range_of_ports_must_have_ports(
     assert [error.id for error in checks.check_port_range(None)] == found
 
 
+@pytest.mark.parametrize(
+    ("named", "found"), [("", []), ("nobody", []), ("no such user", ["slotserve.E013"])]
+)
+def test_servers_run_as_a_user_that_exists(
+    settings: Settings, named: str, found: list[str]
+) -> None:
+    settings.SLOTSERVE_RUN_AS = named
+    assert [error.id for error in checks.check_run_as(None)] == found
+
+
 def test_the_checks_run_with_all_others() -> None:
-    registered = registry.get_checks()
-    assert {checks.check_llama_server, checks.check_port_range} <= set(registered)
+    ours = {
+        checks.check_llama_server,
+        checks.check_port_range,
+        checks.check_margins,
+        checks.check_run_as,
+    }
+    assert ours <= set(registry.get_checks())
 
 
 def ran(lane: Lane, log: Path, minute: int = 0) -> Runtime:
