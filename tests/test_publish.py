@@ -65,9 +65,13 @@ def test_a_table_can_be_read_as_it_was_published() -> None:
     assert decode_tokens(held["tokens"]) == {}
 
 
-def test_the_head_tells_the_databases_clock_from_valkeys() -> None:
+def test_the_head_tells_the_databases_clock_from_valkeys(monkeypatch: pytest.MonkeyPatch) -> None:
     assert publish.publish()
     assert abs(head().clock_offset) < 0.5  # the same machine
+    now = clock.database_now()
+    monkeypatch.setattr(clock, "database_now", lambda: now + timedelta(minutes=1))
+    assert publish.publish()
+    assert 50 < head().clock_offset <= 60
 
 
 def test_the_version_is_the_databases_clock_in_milliseconds() -> None:
@@ -133,6 +137,13 @@ def test_the_table_of_a_late_publisher_never_wins() -> None:
     publish.publish()
     assert not store_late(late)
     assert f"lane:{lane.slug}" in parts()
+
+
+def test_two_publishers_of_the_same_new_facts_give_them_one_number() -> None:
+    publish.publish()
+    builders.lane("newer")
+    first, second = publish._number_locked(is_new=False), publish._number_locked(is_new=False)
+    assert first[0] == second[0]
 
 
 def test_an_older_confirmation_of_the_same_table_never_wins() -> None:

@@ -82,6 +82,10 @@ def test_a_return_to_what_is_loaded_does_not_drain() -> None:
     assert not route(generation=5).draining
 
 
+def test_a_drain_lasts_until_the_host_has_called_it_off() -> None:
+    assert route(generation=5, server_phase="draining").draining
+
+
 def test_a_restart_for_another_owner_drains() -> None:
     shown = route(generation=4, fresh_from=4)
     assert (shown.draining, shown.cut) == (True, False)

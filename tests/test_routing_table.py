@@ -48,6 +48,9 @@ FAILED: dict[str, Any] = {
 }
 EMPTY: dict[str, Any] = {"phase": "stopped", "upstream": None, "target": None}
 OTHER: dict[str, Any] = {"upstream": upstream(preset="smol"), "target": "smol"}
+GIVING_WAY: dict[str, Any] = OTHER | DRAINING | {"is_fallback": True}
+STOPPING: dict[str, Any] = {"phase": "stopping", "upstream": None}
+GOING_OFF, OLDER = STOPPING | {"target": None}, {"upstream": upstream(names=("qwen", "old"))}
 MINE, WHOLE = grant(OWNER, 0, LATER), grant(OWNER, 0, LATER, preset=None)
 
 # what the lane is, its booking in progress, what is asked -> the owner's answer, the other's
@@ -64,6 +67,7 @@ ROWS: list[tuple[str, dict[str, Any], Any, str | None, str, str]] = [
     ("booked, another named", OTHER, MINE, "smol", "model_loading", "gpu_reserved"),
     ("booked, the other draining", OTHER | DRAINING, MINE, "qwen", "model_loading", "gpu_reserved"),
     ("booked, its own draining", DRAINING, MINE, "qwen", "model_switching", "gpu_reserved"),
+    ("booked, fallback draining", GIVING_WAY, MINE, "qwen", "model_loading", "gpu_reserved"),
     ("booked and failed", FAILED, MINE, "qwen", "model_failed", "gpu_reserved"),
     ("booked, nothing yet", EMPTY, MINE, "qwen", "model_loading", "gpu_reserved"),
     ("booked, unknown named", {}, MINE, "nope", "model_not_found", "gpu_reserved"),
@@ -77,10 +81,21 @@ ROWS: list[tuple[str, dict[str, Any], Any, str | None, str, str]] = [
     ("free and draining, other", DRAINING, None, "coder", "model_switching", "model_switching"),
     ("free and loading", STARTING, None, None, "model_loading", "model_loading"),
     ("free and loading, other", STARTING, None, "coder", "model_loading", "model_loading"),
+    ("free and stopping", STOPPING, None, "qwen", "model_switching", "model_switching"),
+    ("free and going off", GOING_OFF, None, "qwen", "no_model_loaded", "no_model_loaded"),
     ("free and failed", FAILED, None, "qwen", "model_failed", "model_failed"),
     ("free and empty", EMPTY, None, "qwen", "no_model_loaded", "no_model_loaded"),
     ("free and empty, auto", EMPTY, None, "auto", "no_model_loaded", "no_model_loaded"),
     ("free, other known", {}, None, "coder", "model_not_loaded", "model_not_loaded"),
+    ("free, by an older revision's alias", OLDER, None, "old", "served", "served"),
+    (
+        "disabled and failed",
+        FAILED | {"enabled": False},
+        None,
+        None,
+        "model_failed",
+        "model_failed",
+    ),
     ("disabled", {"enabled": False}, None, None, "no_model_loaded", "no_model_loaded"),
 ]
 
@@ -132,6 +147,7 @@ def test_retry_after_tells_the_rest_of_the_booking_the_load_and_the_drain() -> N
     assert wait(ask(lane(**DRAINING | {"eta": None}))) == 12
     assert wait(ask(lane(**FAILED))) == 60
     assert wait(ask(lane(**STARTING | {"eta": NOW - 5}))) == 1
+    assert (wait(ask(lane(**STARTING | {"eta": None}))), wait(ask(lane(**EMPTY)))) == (10, 60)
 
 
 def test_the_fallback_serves_the_owner_under_the_booked_name_and_says_so() -> None:
@@ -160,6 +176,14 @@ def test_not_loaded_says_what_is_and_when_the_named_one_is_booked_next() -> None
     assert isinstance(answer, EdgeRefusal)
     assert "runs qwen" in answer.words
     assert "2023-11-14 22:13:20 UTC on lane 'other'" in answer.words
+
+
+def test_the_next_booking_of_an_alias_is_the_soonest_that_is_not_over() -> None:
+    slots = [(NOW - 9, NOW - 1), (NOW + 900, LATER), (NOW + 60, NOW + 600)]
+    booked = [lane(f"l{at:.0f}", grants=(grant(MEMBER, at, end),)) for at, end in slots]
+    answer = ask(lane("free", **OTHER), *booked, model="big", lane="free")
+    assert isinstance(answer, EdgeRefusal)
+    assert f"booked at 1970-01-01 00:17:40 UTC on lane 'l{NOW + 60:.0f}'" in answer.words
 
 
 def test_without_a_table_nobody_is_told_that_a_key_is_wrong() -> None:
@@ -207,7 +231,7 @@ def test_a_stale_table_serves_owners_of_bookings_in_progress_and_nobody_else() -
     assert code(choose(held, caller(MEMBER), Asked(), NOW)) == "gateway_stale"
     assert code(choose(held, caller(STRANGER), Asked(), NOW)) == "gateway_stale"
     assert code(choose(held, Caller(None), Asked(), NOW)) == "invalid_api_key"
-    assert code(choose(held, caller(MEMBER), Asked(), NOW, max_age=302)) == "served"
+    assert code(choose(held, caller(MEMBER), Asked(), NOW, max_age=301)) == "served"
 
 
 def slug(answer: Route | EdgeRefusal) -> str:
@@ -226,6 +250,14 @@ def test_of_several_own_bookings_the_one_for_the_named_preset_serves() -> None:
     assert slug(ask(mine, smol, model="smol")) == "b"
     assert slug(ask(mine, smol, model="big")) == "a"
     assert code(ask(mine, smol, model="coder")) == "model_not_loaded"
+
+
+def test_a_booking_for_the_named_preset_comes_before_a_fallback_to_it() -> None:
+    booked = lane("booked", **OTHER, grants=(grant(OWNER, 0, LATER, preset="smol"),))
+    fallback = lane("fallback", **OTHER, is_fallback=True, grants=(MINE,))
+    busy = {"booked": 3}
+    found = choose(table(fallback, booked), caller(), Asked("smol"), NOW, in_flight=busy)
+    assert slug(found) == "booked"
 
 
 def test_a_free_lane_with_the_named_model_and_fewest_in_flight_serves() -> None:
@@ -252,6 +284,16 @@ def test_of_several_refusals_the_most_helpful_is_given(model: str | None, expect
     reserved = lane("a", grants=(grant(OWNER, 0, LATER),))
     loading = lane("b", **STARTING | {"target": "smol"})
     assert code(ask(reserved, loading, owner=MEMBER, model=model)) == expected
+
+
+def test_not_loaded_says_more_than_what_other_lanes_are_busy_with() -> None:
+    assert code(ask(lane("a", **STARTING), lane("b"), model="coder")) == "model_not_loaded"
+
+
+def test_of_lanes_alike_the_one_that_is_free_first_is_told_of() -> None:
+    ends = {"a": NOW + 600, "b": NOW + 60}
+    reserved = [lane(name, grants=(grant(OWNER, 0, end),)) for name, end in ends.items()]
+    assert wait(ask(*reserved, owner=MEMBER, model="qwen")) == 60
 
 
 def test_no_lane_at_all_is_no_model_loaded() -> None:

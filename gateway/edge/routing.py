@@ -200,4 +200,4 @@ def _serves_fallback(lane: LaneRoute, grant: Grant) -> bool:
 def _is_loading_for(lane: LaneRoute, grant: Grant) -> bool:
     """Whether the booked model is yet to come; a failed one has a refusal of its own."""
     is_there = lane.upstream is not None and lane.upstream.preset == grant.preset
-    return not is_there and not verdicts.has_failed(lane)
+    return not is_there and lane.phase != "failed"

@@ -130,21 +130,15 @@ def model_not_loaded(
 
 def condition(lane: LaneRoute, now: float) -> Upstream | EdgeRefusal:
     """The lane's server if it takes requests; else draining, loading, failed or none."""
-    if lane.draining or lane.phase == "draining" or (lane.phase == "stopping" and lane.target):
+    if lane.draining or (lane.phase == "stopping" and lane.target):
         return model_switching(lane, now)
     if lane.phase == "ready" and lane.upstream is not None and lane.enabled:
         return lane.upstream
-    if has_failed(lane):
+    if lane.phase == "failed":
         return model_failed(lane, now)
-    if lane.phase != "stopping" and (lane.phase == "starting" or lane.target) and lane.enabled:
+    if (lane.phase == "starting" or lane.target) and lane.enabled:
         return model_loading(lane, lane.target, now)
     return no_model_loaded(lane)
-
-
-def has_failed(lane: LaneRoute) -> bool:
-    """Whether the lane's target failed and is not being tried right now."""
-    is_down = lane.phase == "stopped" and lane.failure is not None
-    return lane.phase == "failed" or is_down
 
 
 def most_helpful(
