@@ -37,6 +37,7 @@ def chromium() -> Iterator[Browser]:
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # Playwright keeps a loop in this thread, beside which Django would refuse its ORM.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        expect.set_options(timeout=pages.WAIT_MS)
         browser = pages.launch(playwright)
         yield browser
         browser.close()
@@ -61,11 +62,11 @@ def windows(chromium: Browser, lane: Lane, live_server: LiveServer) -> Iterator[
     assert opened.complaints == []
 
 
-def book(page: Page, what: str = "large", minutes: int = 60) -> None:
+def book(page: Page, what: str, end: str) -> None:
     """Fill in the form for now and send it."""
     page.goto("/book/?lane=demo")
     page.get_by_label("Load").select_option(label=what)
-    page.get_by_label("End").fill(pages.picked(minutes))
+    page.get_by_label("End").fill(end)
     page.get_by_role("button", name="Book").click()
 
 
@@ -86,19 +87,20 @@ def test_a_member_logs_in_and_sees_what_lanes_do(windows: Windows) -> None:
 
 def test_a_slot_is_booked_refused_to_another_and_given_back(windows: Windows) -> None:
     alice, bob = windows.open(builders.person("alice")), windows.open(builders.person("bob"))
-    book(alice)
+    end, earlier = pages.picked(60), pages.picked(30)
+    book(alice, "large", end)
     expect(alice.get_by_text("demo is yours until")).to_be_visible()
     alice.goto("/")
     expect(alice.get_by_role("article", name="demo")).to_contain_text("Yours until")
 
-    book(bob, "small", minutes=30)
+    book(bob, "small", earlier)
     refusal = bob.get_by_role("alert")
     expect(refusal).to_contain_text("demo is taken from")
     expect(refusal).to_be_focused()
     windows.forgive("409")
     refusal.get_by_role("link", name="Take").last.click()
     expect(bob.get_by_label("Later")).to_be_checked()
-    expect(bob.get_by_label("Start at")).to_have_value(pages.picked(60))
+    expect(bob.get_by_label("Start at")).to_have_value(end)
     expect(bob.get_by_label("Load")).to_have_value("preset:small")
     bob.get_by_role("button", name="Book").click()
     expect(bob.get_by_text("demo is yours until")).to_be_visible()
