@@ -61,7 +61,7 @@ def register_model_file(
 ) -> ModelFile | Refusal:
     """A file that this host's servers can load, with its size.
 
-    Only the host itself can look at its files; elsewhere the size is 0 until a load was timed.
+    Only the host itself can look at its files; elsewhere the size is 0 until its worker has.
     """
     if actor is not None and not actor.is_staff:
         return not_administrator()
@@ -81,6 +81,15 @@ def register_model_file(
         return refusal
     made.save()
     return made
+
+
+def measure_files(host: Host) -> None:
+    """Sizes of this host's files that were registered on another machine: estimates need them."""
+    for made in host.model_files.filter(size_bytes=0):
+        file = Path(made.path)
+        if file.is_file():
+            host.model_files.filter(pk=made.pk).update(size_bytes=size_on_disk(file))
+            ticks.plan_soon()
 
 
 def size_on_disk(file: Path) -> int:

@@ -14,6 +14,7 @@ from lanes import acting, barrier, clock, ending, records, ticks, watch
 from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
 from lanes.models import Host, Lane
 from lanes.seeing import Sight, limits, see
+from lanes.services import measure_files
 from lanes.steps import KeepWaiting, Nothing
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,8 @@ def look_host(host_key: str) -> None:
         except Exception:
             log.exception("look failed lane=%s", lane_pk)
     _sweep_strangers()
-    _report_seen(host)
+    if _report_seen(host):
+        measure_files(host)
 
 
 def _converge(lane: Lane) -> float | None:
@@ -90,8 +92,8 @@ def _sweep_strangers() -> None:
             ending.sweep(lane_pk)
 
 
-def _report_seen(host: Host) -> None:
-    """Once a minute at most."""
+def _report_seen(host: Host) -> bool:
+    """Once a minute at most; whether it was due."""
     now = clock.database_now()
     is_due = Q(seen_at=None) | Q(seen_at__lt=now - SEEN_EVERY) | Q(seen_at__gt=now)
-    Host.objects.filter(is_due, pk=host.pk).update(seen_at=now)
+    return Host.objects.filter(is_due, pk=host.pk).update(seen_at=now) == 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lanes import gpus, services
+from lanes import gpus, services, supervisor
 from lanes.gpus import FoundGpu
 from lanes.models import Gpu, Host, Lane, LaneEvent, ModelFile
 from lanes.refusals import Refusal
@@ -108,6 +108,15 @@ def test_a_split_file_has_the_size_of_all_its_parts(tmp_path: Path) -> None:
     made = register(str(tmp_path / "q-00001-of-00002.gguf"))
     assert isinstance(made, ModelFile)
     assert made.size_bytes == 300
+
+
+def test_a_file_registered_elsewhere_gets_its_size_from_its_host(tmp_path: Path) -> None:
+    (tmp_path / "q.gguf").write_bytes(b"x" * 123)
+    here = builders.model_file(path=str(tmp_path / "q.gguf"), size_bytes=0)
+    missing = builders.model_file(size_bytes=0)
+    supervisor.look_host("test-host")
+    sizes = ModelFile.objects.in_bulk()
+    assert (sizes[here.pk].size_bytes, sizes[missing.pk].size_bytes) == (123, 0)
 
 
 @pytest.mark.parametrize("path", ["/nowhere/q.gguf", "/tmp", "q.gguf", ""])
