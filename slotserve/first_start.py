@@ -13,7 +13,6 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from gateway.models import ApiToken, Scope
-from gateway.publish import publish
 from gateway.tokens import create_token
 from lanes.demo import PRESET, ensure_demo
 from lanes.demo_model import DemoModelError, fetch_demo_model
@@ -58,7 +57,6 @@ def prepare(*, with_demo: bool) -> Report | Refusal:
         report = report.noting(gpu_sentence(host))
         if model is not None:
             report = add_demo(report, host, model)
-    publish()  # so that the edge knows the token before the first beat
     return report
 
 

@@ -124,6 +124,17 @@ def test_the_command_writes_its_report_for_its_owner_alone(
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_secrets_that_an_interrupted_start_has_not_shown_are_told_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slotserve.management.commands.first_start.collect_if_changed", bool)
+    file = tmp_path / "report.json"
+    call_command("first_start", report=file)
+    first = json.loads(file.read_text())
+    call_command("first_start", report=file)
+    assert json.loads(file.read_text()) == first
+
+
 def test_a_database_that_cannot_be_used_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> bool:
         raise DatabaseError("file is not a database")

@@ -32,6 +32,7 @@ def test_everything_runs_and_ctrl_c_leaves_nothing(up: Up) -> None:
     assert up.processes() == []
     assert (up.data / "stopped").exists()
     assert not (up.data / "stack.json").exists()
+    assert not (up.data / "first-start.json").exists()  # it holds the password
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -56,8 +56,8 @@ class Product:
 
     @property
     def report(self) -> Path:
-        """Where setting up says what it did."""
-        return self.runtime / "first-start.json"
+        """Where setting up says what it did, with secrets, until that has been shown."""
+        return self.folder.path / "first-start.json"
 
     def valkey(self) -> Part:
         """The broker: its memory is a cache of the database, so nothing of it is kept."""

@@ -95,7 +95,10 @@ class Run:
         except BaseException:
             self._output.show(secrets_made(report))  # they are not told again
             raise
-        self._output.show(banner(options, report))
+        else:
+            self._output.show(banner(options, report))
+        finally:
+            product.report.unlink(missing_ok=True)
 
     async def _end_leftovers(self) -> None:
         """What a killed bin/up left: first the parts, which could start servers, then those."""

@@ -4,7 +4,7 @@ import io
 import json
 import os
 from argparse import ArgumentParser
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
+from gateway.publish import publish
 from lanes.refusals import Refusal
 from slotserve.first_start import Report, prepare
 from slotserve.static_files import collect_if_changed
@@ -29,7 +30,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """[--no-demo] [--report FILE]."""
         parser.add_argument("--no-demo", action="store_true", help="make no demo lane")
-        parser.add_argument("--report", type=Path, help="a new file for the report, with secrets")
+        parser.add_argument("--report", type=Path, help="a file for the report, with secrets")
 
     def handle(self, *args: object, **options: Any) -> None:
         """Database, static files, checks, first start, report."""
@@ -47,6 +48,7 @@ class Command(BaseCommand):
             write_report(options["report"], report)
         else:
             self.stdout.write(in_words(report))
+        publish()  # so that the edge knows the token before the first beat
 
     def _bring_up_to_date(self) -> None:
         call_command("migrate", interactive=False, verbosity=0)
@@ -55,10 +57,16 @@ class Command(BaseCommand):
 
 
 def write_report(file: Path, report: Report) -> None:
-    """As JSON, for its owner alone."""
-    file.unlink(missing_ok=True)
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+    """As JSON, for its owner alone. Secrets in one that nobody was shown go into this one."""
+    if file.exists():
+        unshown = json.loads(file.read_text())
+        secrets = {name: unshown.get(name, "") for name in ("password", "token")}
+        report = replace(report, **{n: getattr(report, n) or kept for n, kept in secrets.items()})
+    new = file.with_suffix(".new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
         json.dump(asdict(report), out)
+    new.replace(file)
 
 
 def in_words(report: Report) -> str:
