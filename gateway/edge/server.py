@@ -13,6 +13,7 @@ from gateway.edge.app import EdgeApp
 from gateway.edge.config import EdgeConfig, read_config
 from gateway.edge.edge import Edge
 from wire.env import SettingError
+from wire.http_protocol import GuardedProtocol
 from wire.sealing import Sealer, read_table_keys
 
 KEEP_ALIVE_SECONDS = 75  # longer than clients keep an idle connection, so that they close it
@@ -54,7 +55,7 @@ def server_of(config: EdgeConfig, sealer: Sealer) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             EdgeApp(Edge(config, sealer)),
-            http="httptools",
+            http=GuardedProtocol,
             ws="none",
             lifespan="on",
             access_log=False,

@@ -81,6 +81,7 @@ class Product:
         """The pages and REST."""
         argv = ["-m", "uvicorn", "slotserve.asgi:application", "--host", LOOPBACK]
         argv += ["--port", str(self.options.web_port), "--lifespan", "off", "--no-access-log"]
+        argv += ["--http", "wire.http_protocol:GuardedProtocol", "--no-server-header"]
         return self._python("web", *argv, "--timeout-graceful-shutdown", str(STREAMS_SECONDS))
 
     def edge(self) -> Part:

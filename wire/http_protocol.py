@@ -1,0 +1,127 @@
+"""uvicorn's HTTP/1.1 with what httptools leaves open: limits to a request's head, and upgrades.
+
+httptools reads a head of any size for any time, so that a stranger could fill the memory or hold
+all connections. And it drops the body of a request that offers an upgrade, as Java's HTTP client
+does with each first one: what follows would be read as another request.
+"""
+
+import asyncio
+from typing import Any
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MOST_HEAD_BYTES = 65_536
+HEAD_SECONDS = 30.0
+_UPGRADE = frozenset({b"upgrade", b"http2-settings"})
+_TOO_LARGE = "431 Request Header Fields Too Large"
+_TOO_SLOW = "408 Request Timeout"
+_BAD = "400 Bad Request"
+
+
+class HeadTooLargeError(Exception):
+    """Raised inside the parser, which then stops."""
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """One connection. A request starts when its head is complete, in time and not too large."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_in_head = True
+        self._unused_bytes = 0  # since the last head or piece of a body
+        self._waiting: asyncio.TimerHandle | None = None
+        self._is_upgrade = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """From now on a head is waited for."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is waited for any more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse it. What comes while nothing is being answered must become a head in time."""
+        self._unset_keepalive_if_required()
+        if not self._is_answering():
+            self._wait_for_head()
+        self._unused_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._read_without_upgrade(data[upgrade.args[0] :])
+        except httptools.HttpParserError as error:
+            is_too_large = isinstance(error.__context__, HeadTooLargeError)
+            self._refuse(_TOO_LARGE if is_too_large else _BAD)
+        if self._unused_bytes > MOST_HEAD_BYTES:
+            self._refuse(_TOO_LARGE)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; those behind a chunked body have come too late to count."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Start the request, unless its head is too large or must be read without its upgrade."""
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > MOST_HEAD_BYTES:
+            raise HeadTooLargeError
+        self._is_upgrade = self.parser.should_upgrade()
+        if not self._is_upgrade:
+            self._is_in_head, self._unused_bytes = False, 0
+            self._stop_waiting()
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Pass it on."""
+        self._unused_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The next bytes begin another head."""
+        if not self._is_upgrade:
+            self._is_in_head = True
+            super().on_message_complete()
+
+    def _read_without_upgrade(self, rest: bytes) -> None:
+        """Read the same request again as if it had not offered an upgrade: a server may do so."""
+        method = self.parser.get_method()
+        if method == b"CONNECT":
+            self._refuse(_BAD)
+            return
+        version = self.parser.get_http_version().encode()
+        lines = [b"%s %s HTTP/%s" % (method, self.url, version)]
+        lines += [b"%s: %s" % header for header in self.headers if header[0] not in _UPGRADE]
+        self.parser = httptools.HttpRequestParser(self)
+        self._unused_bytes = 0
+        self.data_received(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _wait_for_head(self) -> None:
+        if self._waiting is None:
+            self._waiting = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _give_up(self) -> None:
+        self._waiting = None
+        if not self._is_answering():
+            self._refuse(_TOO_SLOW)
+
+    def _refuse(self, status: str) -> None:
+        """Answer in plain text, unless some of an answer is out, and close."""
+        if self.transport.is_closing():
+            return
+        if not (self._is_answering() and self.cycle.response_started):
+            head = f"HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\n"
+            head += f"content-length: {len(status)}\r\nconnection: close\r\n\r\n"
+            self.transport.write(f"{head}{status}".encode())
+        self.transport.close()
