@@ -83,7 +83,6 @@ class EdgeApp:
             parts=self.edge.parts,
             matched=matched,
             method=scope["method"],
-            query=scope["query_string"],
             headers=scope["headers"],
             caller=Caller(find_digest(scope["headers"])),
             lane=_lane(scope, matched),

@@ -59,7 +59,6 @@ class Call:
     parts: Parts
     matched: Matched
     method: str
-    query: bytes
     headers: Headers
     caller: Caller
     lane: str | None
@@ -138,7 +137,7 @@ async def _watch_client(call: Call) -> None:
 
 async def _attempt(call: Call, asked: Asked, body: bytes) -> None:
     """Try until a byte has been sent: a server that moved or is gone may have a successor."""
-    parcel = Parcel(call.method, call.matched.route.path, call.query, call.headers, body)
+    parcel = Parcel(call.method, call.matched.route.path, call.headers, body)
     unreachable: Upstream | None = None
     for _ in range(ATTEMPTS):
         exchange = call.parts.gate.enter(call.caller, asked)

@@ -23,11 +23,10 @@ _AT_ONCE_BYTES = 262_144  # a larger body is written piece by piece
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What goes up: the request as it came."""
+    """What goes up: the request as it came, without its query, which may hold a key by mistake."""
 
     method: str
     path: str
-    query: bytes
     headers: Headers
     body: bytes
 
@@ -83,8 +82,7 @@ async def _exchange(
 
 
 async def _request(exchange: Exchange, server: Server, parcel: Parcel) -> aiohttp.ClientResponse:
-    query = b"?" + parcel.query if parcel.query else b""
-    url = URL(server.upstream.base_url + parcel.path + query.decode("latin-1"), encoded=True)
+    url = URL(server.upstream.base_url + parcel.path, encoded=True)
     ON_CONNECTED.set(exchange.connected)
     length = len(parcel.body)
     headers = upstream_headers(parcel.headers, server.key)

@@ -32,6 +32,8 @@ _NEVER_UP = _HOP_BY_HOP | {
     b"origin",  # model servers reflect any origin
     b"referer",
 }
+LONGEST_HEADER = 4096  # llama-server refuses lines of 8 KiB, and more than 100 of them
+MOST_HEADERS = 64
 _NEVER_DOWN = _HOP_BY_HOP | {b"set-cookie", b"server", b"date", b"x-accel-buffering"}
 
 
@@ -50,14 +52,24 @@ def find(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
 
 
 def upstream_headers(headers: Iterable[tuple[bytes, bytes]], key: str) -> list[tuple[str, str]]:
-    """What the model server gets: the caller's own headers, with the server's key."""
+    """What the model server gets: the caller's own headers, with the server's key.
+
+    Not those that are too long or too many for a model server, which has no use for them.
+    """
     listed = _listed_by_connection(headers := list(headers))
     passed = [
         (name.decode("latin-1"), value.decode("latin-1"))
         for name, value in headers
-        if name not in _NEVER_UP and name not in listed and not name.startswith(b"x-slotserve-")
+        if name not in _NEVER_UP
+        and name not in listed
+        and not name.startswith(b"x-slotserve-")
+        and len(name) + len(value) <= LONGEST_HEADER
     ]
-    return [*passed, ("authorization", f"Bearer {key}"), ("accept-encoding", "identity")]
+    return [
+        *passed[:MOST_HEADERS],
+        ("authorization", f"Bearer {key}"),
+        ("accept-encoding", "identity"),
+    ]
 
 
 def client_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
