@@ -47,11 +47,11 @@ class Answer:
 
     async def write(self, chunk: bytes) -> None:
         """Send a chunk; waits while the client is slow to read."""
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
         if self.first_byte_at is None:
             self.first_byte_at = time.monotonic()
         self.bytes_out += len(chunk)
         self.tail.add(chunk)
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def finish(self, body: bytes = b"") -> None:
         """Send the end."""
