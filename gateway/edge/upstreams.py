@@ -83,7 +83,8 @@ class Server:
 
 
 class ServerPool:
-    """The model servers in use. Those that left the table close with their last request."""
+    """The model servers in use. Those that left the table close at the next one that finds them
+    without a request; their connections close with the request."""
 
     def __init__(self, sealer: Sealer, *, connect_seconds: float, answer_seconds: float) -> None:
         self._sealer = sealer
