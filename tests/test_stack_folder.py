@@ -128,6 +128,19 @@ def test_a_port_in_use_names_port_holder_and_flag() -> None:
     assert "--web-port" in str(refusal.value)
 
 
+def test_the_edge_gets_the_time_that_it_gives_its_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = opened(tmp_path / "data")
+    product = Product(Options(folder.path, 1, 2, has_demo=False), folder, tmp_path)
+    assert product.edge().grace == 5
+    monkeypatch.setenv("SLOTSERVE_EDGE_STOP_SECONDS", "30")
+    assert product.edge().grace > 30
+    monkeypatch.setenv("SLOTSERVE_EDGE_STOP_SECONDS", "soon")
+    with pytest.raises(StartError, match="SLOTSERVE_EDGE_STOP_SECONDS='soon' is not a number"):
+        product.edge()
+
+
 def test_two_flags_with_one_port_are_refused() -> None:
     with pytest.raises(StartError, match="--web-port and --gateway-port are the same port"):
         check_ports({"--web-port": 8000, "--gateway-port": 8000})

