@@ -9,6 +9,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 from django.utils.html import strip_tags
+from pytest_django.fixtures import DjangoAssertNumQueries
 
 from lanes import clock, ticks
 from lanes.models import Lane, Phase, Preset, PresetFailure
@@ -120,6 +121,18 @@ def test_names_and_reasons_are_text_and_never_markup(lane: Lane, preset: Preset)
         html = client.get(address).content.decode()
         assert "<script>alert" not in html
         assert "<img src=x>" not in html
+
+
+def test_more_lanes_need_no_more_queries(
+    lane: Lane, show: Show, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for name in ("second", "third"):
+        other = builders.lane(name)
+        pages.order(other, None)
+        builders.booking(lane=other, start=clock.database_now())
+    # Session, user, clock, lanes, GPUs, orders, choices, failures, runtimes (2), bookings.
+    with django_assert_max_num_queries(12):
+        assert "third" in show()
 
 
 @pytest.fixture

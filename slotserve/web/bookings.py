@@ -1,7 +1,7 @@
 """Pages about bookings."""
 
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -43,38 +43,33 @@ def book(request: HttpRequest) -> HttpResponse:
         form = BookForm(now=now, initial=request.GET.dict())
         return render(request, "book.html", {"form": form})
     form = BookForm(request.POST, now=now)
-    refusal: Refusal | None = None
-    if form.is_valid():
-        made = services.book(owner=_user(request), **form.wish())
-        if isinstance(made, Booking):
-            messages.success(request, _made_words(made))
-            return redirect("lane", made.lane.slug)
-        refusal = made
-        form.add_error(None, made.words)
-    context = {"form": form, "offers": _offers(refusal, form)}
-    return render(request, "book.html", context, status=409 if refusal else 400)
+    if not form.is_valid():
+        return render(request, "book.html", {"form": form}, status=400)
+    made = services.book(owner=_user(request), **form.wish())
+    if isinstance(made, Booking):
+        messages.success(request, _made_words(made))
+        return redirect("lane", made.lane.slug)
+    form.add_error(None, made.words)
+    context = _beside(request, form.cleaned_data["lane"], form, made, now)
+    return render(request, "book.html", {"form": form, **context}, status=409)
 
 
 @members_only
 @require_safe
 def expect(request: HttpRequest) -> HttpResponse:
-    """A fragment beside the form: what to expect of the slot as it is filled in so far."""
+    """A fragment of the form's page: what to expect of the slot as it is filled in so far."""
     now = clock.database_now()
     form = BookForm(request.GET, now=now)
     form.is_valid()  # fills cleaned_data with what is valid so far
     asked = _asked(form)
     if asked is None:
         return render(request, "_expect.html")
-    claims = asked.lane.bookings.current(now).select_related("owner", "preset")
     refusal = taken(asked, now)
     is_ready_to_say = "what" in form.cleaned_data and refusal is None
     context = {
-        "lane": asked.lane,
         "sentences": outlook(asked, now) if is_ready_to_say else (),
         "needs_approval": asked.lane.needs_approval and not _user(request).is_staff,
-        "refusal": refusal,
-        "offers": _offers(refusal, form),
-        "rows": rows(claims[:CLAIMS_SHOWN], _user(request), now),
+        **_beside(request, asked.lane, form, refusal, now),
     }
     return render(request, "_expect.html", context)
 
@@ -140,9 +135,18 @@ def _asked(form: BookForm) -> Asked | None:
     return Asked(lane, said.get("what"), start, said.get("end"))
 
 
-def _offers(refusal: Refusal | None, form: BookForm) -> object:
+def _beside(
+    request: HttpRequest, lane: Lane, form: BookForm, refusal: Refusal | None, now: datetime
+) -> dict[str, Any]:
+    """What stands beside the form: what is in the way, what is free, what is booked there."""
     kept = {name: form.data.get(name, "") for name in ("lane", "what", "purpose")}
-    return offers(refusal if isinstance(refusal, SlotTaken) else None, kept)
+    claims = lane.bookings.current(now).select_related("owner", "preset")
+    return {
+        "lane": lane,
+        "refusal": refusal,
+        "offers": offers(refusal if isinstance(refusal, SlotTaken) else None, kept),
+        "rows": rows(claims[:CLAIMS_SHOWN], _user(request), now),
+    }
 
 
 def _end_at(booking: Booking, end: datetime, actor: User) -> Booking | Refusal:
