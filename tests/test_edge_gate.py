@@ -1,0 +1,100 @@
+"""The gate: check and count in one step, and the same question again before the first byte."""
+
+from collections.abc import Callable
+from unittest.mock import Mock
+
+import pytest
+
+from gateway.edge.clock import EdgeClock
+from gateway.edge.config import EdgeConfig
+from gateway.edge.exchange import Exchange, MovedError
+from gateway.edge.gate import Gate
+from gateway.edge.refusals import EdgeRefusal
+from gateway.edge.routing import Asked, Caller
+from gateway.edge.table import LaneRoute, digest_of
+from tests.edge_harness import MEMBER, OWNER, grant, key_of, lane, table, upstream
+
+NOW = 1000.0
+ELSEWHERE = upstream("http://127.0.0.1:10")
+Hold = Callable[..., None]
+
+
+@pytest.fixture
+def gate() -> Gate:
+    clock = EdgeClock(monotonic=lambda: NOW, wall=lambda: NOW)
+    return Gate(EdgeConfig("redis://nowhere", "edge-1"), clock, Mock())
+
+
+@pytest.fixture
+def hold(gate: Gate) -> Hold:
+    """Put a table with these lanes in force."""
+
+    def put(*lanes: LaneRoute) -> None:
+        found = table(*lanes)
+        gate.table = lambda: found
+
+    return put
+
+
+def entered(gate: Gate) -> Exchange:
+    exchange = gate.enter(Caller(digest_of(key_of(MEMBER).encode())), Asked("qwen"))
+    assert isinstance(exchange, Exchange)
+    return exchange
+
+
+async def test_who_enters_counts_until_leaving(gate: Gate, hold: Hold) -> None:
+    hold(lane())
+    first, second = entered(gate), entered(gate)
+    assert (gate.in_flight, gate.is_empty.is_set()) == ({"main": 2}, False)
+    gate.leave(first)
+    gate.leave(second)
+    assert (gate.in_flight, gate.is_empty.is_set()) == ({}, True)
+
+
+async def test_who_is_refused_does_not_count(gate: Gate, hold: Hold) -> None:
+    hold(lane(grants=(grant(OWNER, 0, NOW + 60),)))
+    refused = gate.enter(Caller(digest_of(key_of(MEMBER).encode())), Asked())
+    assert isinstance(refused, EdgeRefusal)
+    assert gate.in_flight == {}
+
+
+async def test_requests_spread_over_lanes_that_hold_the_model(gate: Gate, hold: Hold) -> None:
+    hold(lane("a"), lane("b", upstream=ELSEWHERE))
+    assert [entered(gate).route.lane.slug for _ in range(4)] == ["a", "b", "a", "b"]
+
+
+async def test_a_request_stays_on_its_lane_though_another_has_fewer(gate: Gate, hold: Hold) -> None:
+    hold(lane("a"), lane("b", upstream=ELSEWHERE))
+    exchange = entered(gate)
+    exchange.connected(Mock())
+    assert exchange.was_sent
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        lane(upstream=ELSEWHERE),
+        lane(upstream=upstream(generation=2)),
+        lane(draining=True),
+        lane(grants=(grant(OWNER, 0, NOW + 60),)),
+        lane(phase="stopping", upstream=None),
+    ],
+    ids=["another server", "a newer server", "a drain", "another's slot", "no server"],
+)
+async def test_before_the_first_byte_the_question_is_asked_again(
+    gate: Gate, hold: Hold, later: LaneRoute
+) -> None:
+    hold(lane())
+    exchange = entered(gate)
+    hold(later)
+    with pytest.raises(MovedError):
+        exchange.connected(Mock())
+    assert not exchange.was_sent
+
+
+async def test_only_who_does_not_read_is_ended_for_stalling(gate: Gate, hold: Hold) -> None:
+    hold(lane())
+    reading, waiting, stalled = entered(gate), entered(gate), entered(gate)
+    reading.writing_since, stalled.writing_since = NOW - 299, NOW - 301
+    gate.sweep()
+    assert [e.stopped_by is not None for e in (reading, waiting, stalled)] == [False, False, True]
