@@ -1,9 +1,18 @@
 """Addresses of the web process."""
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
 
 from slotserve.web import administration, bookings, lanes, ready, tokens
+
+# Django's own log-in page knows neither the limit of attempts nor second factors.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+
+handler400 = "slotserve.api.fallback.bad_request"
+handler403 = "slotserve.api.fallback.permission_denied"
+handler404 = "slotserve.api.fallback.page_not_found"
+handler500 = "slotserve.api.fallback.server_error"
 
 urlpatterns = [
     path("", lanes.overview, name="overview"),

@@ -1,5 +1,6 @@
 """Every refusal as `{"code", "detail", …}`; codes are for programs, details for people."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from rest_framework.views import exception_handler
 
 from bookings.refusals import Interval, SlotTaken
 from lanes.refusals import Refusal
+
+log = logging.getLogger(__name__)
 
 STATUS_OF = {
     "slot_taken": status.HTTP_409_CONFLICT,
@@ -42,6 +45,7 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | Non
     if isinstance(error, OperationalError):
         return refuse(Refusal("busy", "The database is busy: try again in a second."))
     if isinstance(error, DataError):  # PostgreSQL, of a text with a NUL
+        log.warning("value refused by the database", exc_info=error)
         return refuse(Refusal("invalid", "A value holds a character that no text may have."))
     if isinstance(error, RequestDataTooBig):
         body = {"code": "request_too_large", "detail": "This body is too large for this address."}

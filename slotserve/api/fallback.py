@@ -1,11 +1,17 @@
-"""Unknown addresses below /api/ answer in JSON, like everything else there."""
+"""Below /api/ every answer is JSON, also where no view of ours was reached."""
 
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views import defaults
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
+
+ROOT = "/api/"
+NOTHING_HERE = "There is nothing at this address: see /api/v1/docs/."
+UNREADABLE = "This request could not be read."
 
 
 @extend_schema(exclude=True)
@@ -22,5 +28,42 @@ class NotFoundView(APIView):
         self, request: Request, *args: object, **kwargs: object
     ) -> Response:
         """The one answer."""
-        words = "There is nothing at this address: see /api/v1/docs/."
-        return Response({"code": "not_found", "detail": words}, status=status.HTTP_404_NOT_FOUND)
+        body = {"code": "not_found", "detail": NOTHING_HERE}
+        return Response(body, status=status.HTTP_404_NOT_FOUND)
+
+    options = http_method_not_allowed
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler400."""
+    return unreadable(request.path) or defaults.bad_request(request, exception)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler403."""
+    if request.path.startswith(ROOT):
+        return _json(403, "permission_denied", "You may not do this.")
+    return defaults.permission_denied(request, exception)
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """handler404."""
+    if request.path.startswith(ROOT):
+        return _json(404, "not_found", NOTHING_HERE)
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """handler500."""
+    if request.path.startswith(ROOT):
+        return _json(500, "error", "Something went wrong here; it has been logged.")
+    return defaults.server_error(request)
+
+
+def unreadable(path: str) -> HttpResponse | None:
+    """400 in JSON for an address below /api/; None elsewhere."""
+    return _json(400, "bad_request", UNREADABLE) if path.startswith(ROOT) else None
+
+
+def _json(code: int, name: str, words: str) -> HttpResponse:
+    return JsonResponse({"code": name, "detail": words}, status=code)

@@ -1,0 +1,53 @@
+"""What holds for every request and every answer of the web process, pages and REST alike."""
+
+import logging
+from collections.abc import Callable
+
+from django.core.exceptions import SuspiciousOperation
+from django.db import DataError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_cache_control
+
+from slotserve.api.fallback import bad_request
+
+log = logging.getLogger(__name__)
+
+
+class Doors:
+    """Middleware: nothing that no database can keep comes in, no cache keeps what goes out."""
+
+    sync_capable = True
+    async_capable = False
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Refuse a NUL in path, query or cookie; answers are for this viewer, now."""
+        if _has_nul(request):
+            return bad_request(request, SuspiciousOperation())
+        response = self.get_response(request)
+        if not response.has_header("Cache-Control"):
+            patch_cache_control(response, private=True, no_store=True)
+        return response
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """A busy database is a 503, a value that it cannot keep a 400; the rest is a 500."""
+        if isinstance(error, OperationalError):
+            log.warning("database busy at %s: %s", request.path, error)
+            response = render(request, "503.html", status=503)
+            response["Retry-After"] = "1"
+            return response
+        if isinstance(error, DataError):
+            log.warning("value refused by the database at %s", request.path, exc_info=error)
+            return bad_request(request, error)
+        return None
+
+
+def _has_nul(request: HttpRequest) -> bool:
+    return (
+        "\0" in request.path
+        or "%00" in request.META.get("QUERY_STRING", "")
+        or any("\0" in value for value in request.COOKIES.values())
+    )

@@ -1,0 +1,140 @@
+"""The pages against clumsy and hostile clients."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DataError, OperationalError
+from django.test import Client
+from django.utils import timezone
+
+from bookings.models import Booking
+from lanes import clock
+from lanes.models import Lane
+from tests import builders
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "pw-owner-1234567"
+NUL_COOKIE = '"\\000aaaaaaaaaaaa"'  # as cookies write a NUL
+HTML = "<script>alert(1)</script>\"'<img src=x>"
+
+
+@pytest.fixture
+def lane() -> Lane:
+    return builders.lane("demo", default_preset=builders.preset("smollm2"))
+
+
+@pytest.fixture
+def owner(lane: Lane) -> User:
+    person = builders.person("owner")
+    person.set_password(PASSWORD)
+    person.save()
+    return person
+
+
+@pytest.fixture
+def client(owner: User) -> Client:
+    client = Client(raise_request_exception=False)
+    client.force_login(owner)
+    return client
+
+
+def _wish(**changed: str) -> dict[str, str]:
+    start = timezone.localtime(clock.database_now() + timedelta(hours=1))
+    times = {"start": start, "end": start + timedelta(hours=1)}
+    said = {name: moment.strftime("%Y-%m-%dT%H:%M") for name, moment in times.items()}
+    return {"lane": "demo", "what": "preset:smollm2", "begins": "later"} | said | changed
+
+
+@pytest.mark.parametrize("name", ["lane", "what", "begins", "start", "end", "purpose"])
+@pytest.mark.parametrize("value", ["\0", "preset:\0", "x" * 100_000])
+def test_a_form_that_cannot_be_meant_books_nothing(client: Client, name: str, value: str) -> None:
+    assert client.post("/book/", _wish(**{name: value})).status_code in {400, 409}
+    assert not Booking.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "zone", ["../../../etc/passwd", "America", "x" * 5000, NUL_COOKIE, "Etc/GMT+12"]
+)
+def test_a_zone_that_is_none_changes_nothing_for_the_worse(client: Client, zone: str) -> None:
+    client.cookies["zone"] = zone
+    assert client.get("/").status_code in {200, 400}
+    for end in ("0001-01-01T00:00", "9999-12-31T23:59"):
+        assert client.post("/book/", _wish(end=end)).status_code in {400, 409}
+
+
+@pytest.mark.parametrize("path", ["/lanes/%00/", "/lanes/a%00b/", "/book/?lane=%00"])
+def test_a_nul_in_an_address_is_a_400(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/", "/accounts/login/", "/admin/login/", "/api/v1/me/"])
+def test_a_nul_in_a_cookie_is_a_400_for_anybody(path: str) -> None:
+    answer = Client(raise_request_exception=False).get(path, HTTP_COOKIE=f"sessionid={NUL_COOKIE}")
+    assert answer.status_code == 400
+
+
+def test_what_people_write_is_shown_as_text(client: Client) -> None:
+    assert client.post("/book/", _wish(purpose=HTML)).status_code == 302
+    page = client.get("/bookings/").content.decode()
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
+)
+def test_logging_in_leads_to_no_other_site(owner: User, target: str) -> None:
+    said = {"login": "owner", "password": PASSWORD, "next": target}
+    answer = Client().post("/accounts/login/", said)
+    assert (answer.status_code, answer["Location"]) == (302, "/")
+
+
+def test_logging_in_makes_a_session_of_its_own(owner: User) -> None:
+    client = Client()
+    client.cookies["sessionid"] = "a" * 32
+    answer = client.post("/accounts/login/", {"login": "owner", "password": PASSWORD})
+    session = answer.cookies["sessionid"]
+    assert session.value != "a" * 32
+    assert session["httponly"]
+    assert session["samesite"] == "Lax"
+
+
+def test_administrators_log_in_where_attempts_are_limited(owner: User) -> None:
+    answer = Client().get("/admin/login/?next=/admin/")
+    assert (answer.status_code, answer["Location"][:17]) == (302, "/accounts/login/?")
+    answer = Client().post("/admin/login/", {"username": "owner", "password": PASSWORD})
+    assert answer.status_code == 302
+    assert "sessionid" not in answer.cookies
+
+
+def test_members_do_not_get_into_the_admin_site(client: Client) -> None:
+    for path in ("/admin/login/", "/admin/auth/user/"):
+        assert client.get(path, follow=True).status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/bookings/", "/lanes/demo/", "/tokens/"])
+def test_private_pages_are_kept_by_no_cache(client: Client, path: str) -> None:
+    assert re.search("no-store", client.get(path)["Cache-Control"])
+
+
+def test_a_busy_database_is_a_503_with_retry_after(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_locked(*_: object) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr("slotserve.web.lanes.recent_events", is_locked)
+    answer = client.get("/lanes/demo/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+
+
+def test_a_value_that_the_database_refuses_is_a_400(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: object) -> None:
+        raise DataError("out of range")
+
+    monkeypatch.setattr("slotserve.web.lanes.recent_events", refuses)
+    assert client.get("/lanes/demo/").status_code == 400
