@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import F
 from django.db.models.functions import Greatest
 
 from bookings.models import Booking, State
@@ -62,51 +63,40 @@ class LaneFacts:
 def read_lanes(now: datetime) -> list[LaneFacts]:
     """Every lane; six queries: lanes, servers, failures, bookings, and two of estimates."""
     rows = list(
-        Lane.objects.order_by("pk").values_list(
+        Lane.objects.order_by("pk").values(
             "pk",
             "slug",
             "enabled",
-            "order__generation",
-            "order__target",
-            "order__target__preset",
-            "order__target__preset__slug",
-            "order__ordered_at",
-            "order__is_reload",
-            "order__fresh_from",
-            "order__is_fallback",
+            generation=F("order__generation"),
+            target_id=F("order__target"),
+            preset_id=F("order__target__preset"),
+            target=F("order__target__preset__slug"),
+            ordered_at=F("order__ordered_at"),
+            is_reload=F("order__is_reload"),
+            fresh_from=F("order__fresh_from"),
+            is_fallback=F("order__is_fallback"),
         )
     )
     servers, failures, grants = _servers(), _failures(), _grants(now)
-    seconds = load_estimates((row[0], row[5]) for row in rows if row[5] is not None)
+    pairs = ((row["pk"], row["preset_id"]) for row in rows if row["preset_id"] is not None)
+    seconds = load_estimates(pairs)
     return [
         LaneFacts(
-            slug=slug,
-            is_enabled=is_enabled,
-            generation=generation or 0,
-            target_id=target_id,
-            target=target,
-            ordered_at=ordered_at,
-            is_reload=bool(is_reload),
-            fresh_from=fresh_from or 0,
-            is_fallback=bool(is_fallback),
-            server=servers.get(pk),
-            failing=failures.get((pk, target_id)),
-            load_seconds=seconds.get((pk, preset_pk)),
-            grants=tuple(grants.get(pk, ())),
+            slug=row["slug"],
+            is_enabled=row["enabled"],
+            generation=row["generation"] or 0,
+            target_id=row["target_id"],
+            target=row["target"],
+            ordered_at=row["ordered_at"],
+            is_reload=bool(row["is_reload"]),
+            fresh_from=row["fresh_from"] or 0,
+            is_fallback=bool(row["is_fallback"]),
+            server=servers.get(row["pk"]),
+            failing=failures.get((row["pk"], row["target_id"])),
+            load_seconds=seconds.get((row["pk"], row["preset_id"])),
+            grants=tuple(grants.get(row["pk"], ())),
         )
-        for (
-            pk,
-            slug,
-            is_enabled,
-            generation,
-            target_id,
-            preset_pk,
-            target,
-            ordered_at,
-            is_reload,
-            fresh_from,
-            is_fallback,
-        ) in rows
+        for row in rows
     ]
 
 
