@@ -50,6 +50,14 @@ def test_a_text_that_is_no_token_finds_nothing(text: str) -> None:
     assert tokens.find(text, clock.database_now()) is None
 
 
+def test_a_token_of_scope_admin_is_for_every_lane() -> None:
+    refusal = ask(scopes=["admin"], lanes=[builders.lane()])
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "unknown_scope"
+    assert not ApiToken.objects.exists()
+    assert make(scopes=["admin"])[0].lanes.count() == 0
+
+
 def test_a_revoked_token_is_not_found() -> None:
     token, text = make()
     assert tokens.revoke(token, actor=token.owner) is None
