@@ -12,6 +12,7 @@ from lanes.steps import Barrier, Failed, Limits, Phase, Process, Running, Seen, 
 from wire.sealing import Sealer, read_table_keys
 
 MEMORY_SECONDS = 10.0  # how long the GPU's memory is waited for
+LEAST_AGE = 0.01  # the kernel's tick: a shim that has just begun has an age, too
 FREE_BYTES = 512 * 2**20  # what drivers and desktops hold of an idle card
 
 
@@ -50,7 +51,10 @@ def see(lane: Lane) -> Sight | None:
     if runtime is None:
         return Sight(lane, order, None, None, wanted, _seen_without(lane, order, now), now)
     record = _record_of(runtime)
-    seen = _seen_with(lane, wanted, runtime, record)
+    process = _process(record)
+    if process is Process.GONE:
+        record = _record_of(runtime)  # its last words may have come after the first reading
+    seen = _seen_with(lane, wanted, runtime, record, process)
     return Sight(lane, order, runtime, record, wanted, seen, now)
 
 
@@ -79,16 +83,19 @@ def _seen_without(lane: Lane, order: Order, now: datetime) -> Seen:
     )
 
 
-def _seen_with(lane: Lane, wanted: Wanted, runtime: Runtime, record: records.Record | None) -> Seen:
+def _seen_with(
+    lane: Lane, wanted: Wanted, runtime: Runtime, record: records.Record | None, process: Process
+) -> Seen:
     running = _running(runtime)
-    process = _process(record)
     if process is not Process.LIVING or record is None:
+        is_locked = records.is_locked(lane.pk)  # first: whoever holds it is seen in what is left
+        left = leftovers(lane.pk, records.read_record(lane.pk))
         return Seen(
             running,
             process,
-            age=_age(record),
+            age=_age(record) or _age_of_shim(left),
             exit_status=record.exit_status if record else None,
-            is_locked=_is_occupied(lane.pk),
+            is_locked=is_locked or bool(left),
             failures=_failures(lane, runtime.revision_id),
         )
     health = probing.Health()
@@ -118,6 +125,13 @@ def _process(record: records.Record | None) -> Process:
 
 def _age(record: records.Record | None) -> float:
     return processes.age_seconds(record.shim_ticks) if record and record.is_shim_alive else 0.0
+
+
+def _age_of_shim(left: list[processes.Stat]) -> float:
+    """Age of the youngest shim, which may be about to write its record; 0: there is none."""
+    shims = (s for s in left if processes.SHIM in processes.environment(s.pid))
+    ages = [max(processes.age_seconds(s.ticks), LEAST_AGE) for s in shims]
+    return min(ages, default=0.0)
 
 
 def _running(runtime: Runtime) -> Running:

@@ -4,6 +4,7 @@ The fixture checks after each test that no process is left and that no lane ever
 """
 
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from django.db import connection
 from pytest_django import Settings
 
-from lanes import clock, records, supervisor, tasks
+from lanes import clock, records, starting, supervisor, tasks
 from lanes.models import Lane, PresetFailure, Runtime
 from tests import builders, fleet
 
@@ -41,6 +42,23 @@ def test_a_worker_killed_after_the_spawn_is_succeeded_by_adoption(lane: Lane) ->
         worker.wait()
     fleet.look_until(lane, fleet.is_phase(lane, "ready"), 20)
     assert Runtime.objects.filter(lane=lane).count() == 1
+
+
+def test_a_shim_on_its_way_is_waited_for_whatever_the_clock_says(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting: list[subprocess.Popen[bytes]] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(starting, "_hand_over", lambda child, _order: waiting.append(child))
+        fleet.order(lane, fleet.preset())
+        supervisor.look(lane.pk)
+    fleet.until(lambda: bool(fleet.processes_of(records.installation_id())))
+    for year in (2020, 2040):
+        Runtime.objects.update(started_at=clock.database_now().replace(year=year, day=1))
+        supervisor.look(lane.pk)
+    assert Runtime.objects.get(lane=lane).phase == "starting"
+    assert waiting[0].poll() is None
+    waiting[0].communicate()
 
 
 def test_a_worker_killed_while_a_server_loads(lane: Lane) -> None:
@@ -99,6 +117,23 @@ def test_an_exit_while_no_worker_lives_is_not_lost(lane: Lane) -> None:
     supervisor.look(lane.pk)
     first.refresh_from_db()
     assert (first.phase, first.exit_status) == ("failed", -9)
+
+
+def test_an_exit_status_written_while_a_look_reads_is_not_lost(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = fleet.make_ready(lane, fleet.preset())
+    stale = records.read_record(lane.pk)
+    assert stale is not None
+    assert first.pid is not None
+    fleet.kill(first.pid)
+    fleet.until(lambda: not stale.is_shim_alive)
+    true_read, early = records.read_record, [stale]
+    read = lambda pk: early.pop() if early else true_read(pk)  # noqa: E731
+    monkeypatch.setattr(records, "read_record", read)
+    supervisor.look(lane.pk)
+    first.refresh_from_db()
+    assert first.exit_status == -9
 
 
 def test_a_server_killed_before_a_minute_waits_for_its_retry(lane: Lane) -> None:
