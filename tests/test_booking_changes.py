@@ -239,9 +239,11 @@ class TestWhereApprovalIsNeeded:
         assert done(move(waiting, end=at(250))).state == State.PENDING
         assert code(move(waiting, start=at(205))) == "in_the_past"
 
-    def test_moved_to_a_lane_that_asks_nobody_it_is_confirmed(
-        self, lane: Lane, booking: Booking
+    def test_moved_to_a_lane_that_asks_nobody_it_is_confirmed_from_then_on(
+        self, lane: Lane, booking: Booking, moment: Moment
     ) -> None:
         waiting = booked(lane, start=at(200), end=at(260))
+        moment.set(210)
         moved = done(move(waiting, lane=builders.lane()))
-        assert (moved.state, moved.confirmed_at) == (State.CONFIRMED, at(0))
+        assert (moved.state, moved.confirmed_at) == (State.CONFIRMED, at(210))
+        assert moved.active_from == at(210)

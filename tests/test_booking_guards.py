@@ -220,11 +220,12 @@ def test_the_check_does_not_stop_the_migration_that_cures_it() -> None:
 def test_a_raw_write_in_another_time_format_is_refused(text: str, column: str) -> None:
     booking = whole_gpu(builders.lane(), 0, 60)
     with (
-        pytest.raises(IntegrityError, match=FORMAT_TEXT),
+        pytest.raises(IntegrityError, match=FORMAT_TEXT) as caught,
         transaction.atomic(),
         connection.cursor() as cursor,
     ):
         cursor.execute(f'UPDATE {TABLE} SET "{column}" = %s WHERE id = %s', [text, booking.pk])
+    assert verdict(caught.value) is Verdict.OTHER
 
 
 @on_sqlite
