@@ -26,11 +26,6 @@ class ChoiceMade:
     ends_at: datetime  # its own time, or the start of the next booking
     words: str
 
-    @property
-    def takes_effect(self) -> bool:
-        """Whether there is any time between the booking in progress and the choice's end."""
-        return self.begins_at < self.ends_at
-
 
 def choose(
     lane: Lane, *, preset: Preset | None, until: datetime, actor: User

@@ -69,7 +69,7 @@ def test_one_that_ends_before_the_booking_in_progress_says_so(until: int) -> Non
 
     answer = made(lane, until)
 
-    assert not answer.takes_effect
+    assert answer.ends_at <= answer.begins_at
     assert "will not take effect" in answer.words
 
 
