@@ -143,6 +143,17 @@ def test_a_report_never_resurrects_a_runtime_that_has_ended(lane: Lane) -> None:
     assert Runtime.objects.get().phase == "stopped"
 
 
+@pytest.mark.parametrize("since", [{"phase": "stopping"}, {"generation": 2}, {"signals_sent": 1}])
+def test_a_report_is_written_only_over_what_was_seen(lane: Lane, since: dict[str, object]) -> None:
+    fleet.order(lane, fleet.preset())
+    alive = runtime(lane, 21300)
+    sight = see(lane)
+    assert sight is not None
+    Runtime.objects.update(**since)
+    assert not reporting.report(sight, alive, phase="ready")
+    assert Runtime.objects.get().phase == since.get("phase", "starting")
+
+
 def test_a_stop_is_not_begun_when_the_order_has_changed_meanwhile(lane: Lane) -> None:
     fleet.order(lane, fleet.preset())
     alive = runtime(lane, 21300)
