@@ -11,7 +11,17 @@ import pytest
 
 from tests import upstreams
 from tests.conftest import ValkeyServer
-from tests.edge_harness import MEMBER, OWNER, SERVER_KEY, Running, bearer, edge_at, lane, until
+from tests.edge_harness import (
+    MEMBER,
+    OWNER,
+    SERVER_KEY,
+    Running,
+    bearer,
+    edge_at,
+    grant,
+    lane,
+    until,
+)
 from tests.edge_harness import upstream as upstream_at
 
 pytestmark = pytest.mark.valkey
@@ -54,6 +64,45 @@ async def test_credentials_and_cookies_stay_here_and_the_servers_key_is_added(
     assert seen.header("cookie") is seen.header("x-api-key") is None
     assert seen.header("x-mine") == "kept"
     assert seen.body == b'{"prompt":"Hi"}'
+
+
+async def test_an_answer_of_the_fallback_says_so(edge: Running) -> None:
+    async with upstreams.running(upstreams.llama) as fake:
+        server = upstream_at(fake.url, preset="smol")
+        here: dict[str, Any] = {"upstream": server, "target": "smol"}
+        mine = grant(OWNER, time.time() - 60, time.time() + 60)
+        await edge.publish(lane(**here, is_fallback=True, grants=(mine,)))
+        answer = await edge.chat(model="qwen")
+        assert answer.headers["x-slotserve-fallback"] == "smol"
+        await edge.publish(lane(**here))
+        assert "x-slotserve-fallback" not in (await edge.chat()).headers
+
+
+async def test_a_busy_model_servers_503_says_when_to_come_again(edge: Running) -> None:
+    async with upstreams.running(upstreams.is_busy) as fake:
+        await _serve(edge, fake)
+        answer = await edge.chat()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+async def test_a_server_slow_to_go_on_is_no_client_that_stalls(edge: Running) -> None:
+    async with upstreams.running(upstreams.first_event_then_hangs) as fake:
+        await _serve(edge, fake)
+        async with edge.client.stream(
+            "POST", "/v1/chat/completions", json={"stream": True}, headers=bearer(OWNER)
+        ) as answer:
+            await anext(answer.aiter_text())
+            (exchange,) = edge.edge.gate._inside["main"]
+            assert exchange.writing_since is None
+
+
+async def test_of_servers_that_left_the_table_nothing_is_kept(edge: Running) -> None:
+    async with upstreams.running(upstreams.llama) as fake:
+        for generation in (1, 2, 3):
+            await edge.publish(lane(upstream=upstream_at(fake.url, generation=generation)))
+            assert (await edge.chat()).status_code == 200
+        await until(lambda: len(edge.edge.pool._servers) == 1)
+        await until(lambda: fake.open_connections == 1)
 
 
 async def test_cors_and_cookies_of_the_model_server_do_not_pass(edge: Running) -> None:

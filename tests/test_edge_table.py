@@ -84,6 +84,14 @@ async def test_of_one_version_the_later_confirmation_counts(edge: Running) -> No
     assert _held(edge).lanes is held.lanes  # nothing was parsed again
 
 
+async def test_a_lane_that_left_the_table_is_gone_though_no_part_has_changed(
+    edge: Running,
+) -> None:
+    await edge.publish(lane("a"), lane("b"))
+    await edge.publish(lane("a"))
+    assert list(_held(edge).lanes) == ["a"]
+
+
 async def test_two_publishers_at_once_leave_the_highest(edge: Running) -> None:
     other = Publisher(edge.publisher.client)
     versions = [3, 9, 4, 8, 1, 10, 2, 7]

@@ -220,6 +220,11 @@ async def refuses_our_key(
     await writer.drain()
 
 
+async def is_busy(seen: Seen, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """503 of its own, without a word on when to come again."""
+    writer.write(response(b'{"error":"busy"}', status="503 Service Unavailable"))
+
+
 async def answers_when_released(
     seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:

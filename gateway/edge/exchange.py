@@ -31,11 +31,6 @@ class Exchange:
             raise MovedError
         self._transport = transport
 
-    @property
-    def was_sent(self) -> bool:
-        """Whether the model server may have seen a byte."""
-        return self._transport is not None
-
     def open(self) -> None:
         """The block under `limit` has begun; a stop that came before ends it now."""
         self._is_open = True

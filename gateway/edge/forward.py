@@ -95,8 +95,6 @@ async def _request(exchange: Exchange, server: Server, parcel: Parcel) -> aiohtt
     except MovedError:
         raise
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-        if exchange.was_sent:
-            raise
         raise NotSentError(type(error).__name__) from error
 
 
