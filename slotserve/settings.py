@@ -214,7 +214,10 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "filters": {"short": {"()": "slotserve.logs.ShortRefusals"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["short"]}
+    },
     "root": {"handlers": ["console"], "level": read_text("SLOTSERVE_LOG_LEVEL", "INFO")},
     "loggers": {
         "httpx": {"level": "WARNING"},

@@ -1,5 +1,7 @@
 """The pages against clumsy and hostile clients."""
 
+import io
+import logging
 import re
 from datetime import timedelta
 
@@ -138,3 +140,16 @@ def test_a_value_that_the_database_refuses_is_a_400(
 
     monkeypatch.setattr("slotserve.web.lanes.recent_events", refuses)
     assert client.get("/lanes/demo/").status_code == 400
+
+
+def test_a_foreign_host_name_is_one_line_in_the_log() -> None:
+    stream = io.StringIO()
+    handler = logging.getLogger().handlers[0]
+    assert isinstance(handler, logging.StreamHandler)
+    kept = handler.setStream(stream)
+    try:
+        assert Client().get("/", HTTP_HOST="evil.example").status_code == 400
+    finally:
+        handler.setStream(kept)
+    (line,) = stream.getvalue().splitlines()
+    assert "evil.example" in line
