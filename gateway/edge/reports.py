@@ -60,7 +60,6 @@ class Reporter:
                 self._note(is_silent=False)
             except _BROKEN:
                 self._note(is_silent=True)
-                await asyncio.sleep(COALESCE_SECONDS)
             await _wait(self._changed, written_at + HEARTBEAT_SECONDS - time.monotonic())
             await _wait(self._urgent, written_at + COALESCE_SECONDS - time.monotonic())
 
