@@ -57,7 +57,8 @@ def _example(options: Options, report: FirstStart) -> list[str]:
         folder = "" if options.data == ROOT / "var" else f"SLOTSERVE_DATA={_quoted(options.data)} "
         return [f"  A new token: {folder}{command}"]
     model = report.model or "auto"
-    body = {"model": model, "messages": [{"role": "user", "content": "Say hello."}]}
+    question = [{"role": "user", "content": "Say hello."}]
+    body = {"model": model, "max_tokens": 40, "stream": True, "messages": question}
     return [
         "  Try it (the token is shown only now):",
         "",
