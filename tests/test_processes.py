@@ -1,14 +1,16 @@
 """Processes by number and ticks: who lives, and who belongs to a session or a lane."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lanes import processes
+from lanes import ending, processes
 from tests import fleet
 
 SLEEP = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"]
@@ -68,3 +70,14 @@ def test_a_session_whose_number_was_used_again_is_not_ours(
     assert found is not None
     assert processes.of_session(sleeper.pid, found.ticks) == [found]
     assert processes.of_session(sleeper.pid, found.ticks - 100) == []
+
+
+def test_another_process_with_the_same_number_is_not_signalled(
+    sleeper: "subprocess.Popen[bytes]",
+) -> None:
+    found = processes.stat(sleeper.pid)
+    assert found is not None
+    assert not ending.send(replace(found, ticks=found.ticks - 1), signal.SIGKILL)
+    assert sleeper.poll() is None
+    assert ending.send(found, signal.SIGKILL)
+    assert sleeper.wait(timeout=10) == -signal.SIGKILL

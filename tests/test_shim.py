@@ -136,6 +136,11 @@ def test_the_record_is_its_owners_alone(shim: Shim) -> None:
     assert (shim.folder / "7.log").stat().st_mode & 0o777 == 0o600
 
 
+def test_what_the_server_writes_is_its_owners_alone(shim: Shim) -> None:
+    shim.run("import os; print(oct(os.umask(0)))")
+    assert shim.log() == "0o77\n"
+
+
 def test_the_server_leads_a_session_of_its_own(shim: Shim) -> None:
     child = shim.started_server()
     fleet.until(lambda: "pid" in shim.record())

@@ -212,7 +212,7 @@ def test_a_server_of_a_lane_that_is_no_more_is_swept(lane: Lane) -> None:
     Runtime.objects.all().delete()
     lane.delete()
     supervisor.look_host("test-host")
-    assert not fleet.servers(pk)
+    fleet.until(lambda: not fleet.servers(pk))  # a killed process takes a moment to end
 
 
 def test_a_server_without_a_row_is_swept_before_a_start(lane: Lane) -> None:
