@@ -1,0 +1,71 @@
+"""One probe of a server: whose port it is, before and after the answer, and how long it takes."""
+
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lanes import probing, sockets
+from lanes.engines.base import Launch, ServerSpec
+from lanes.probing import Endpoint, Health
+from tests import fleet
+
+OURS, FOREIGN, NOBODY = True, False, None
+
+
+class Keyless:
+    """An engine without keys."""
+
+    health_path = "/health"
+    protected_path: str | None = None
+
+    def launch(self, spec: ServerSpec) -> Launch:
+        raise NotImplementedError
+
+    def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
+        raise NotImplementedError
+
+
+def probed(port: int) -> Health:
+    return probing.probe(Endpoint(1, 1, "127.0.0.1", port, "key"), Keyless())
+
+
+@pytest.fixture
+def answering() -> Iterator[int]:
+    """A port where 200 is the answer to everything."""
+    with fleet.Foreigner() as server:
+        yield server.port
+
+
+@pytest.mark.parametrize(
+    ("owners", "is_healthy", "is_foreign"),
+    [
+        ([OURS, OURS], True, False),
+        ([OURS, FOREIGN], False, True),
+        ([OURS, NOBODY], False, False),
+        ([FOREIGN], False, True),
+        ([NOBODY], False, False),
+    ],
+)
+def test_the_port_is_ours_before_and_after_the_answer(
+    answering: int,
+    monkeypatch: pytest.MonkeyPatch,
+    owners: list[bool | None],
+    is_healthy: bool,
+    is_foreign: bool,
+) -> None:
+    told = iter(owners)
+    monkeypatch.setattr(sockets, "is_owned", lambda *_: next(told))
+    found = probed(answering)
+    assert (found.is_healthy, found.is_port_foreign) == (is_healthy, is_foreign)
+
+
+def test_a_server_that_says_nothing_holds_a_probe_up_for_a_moment_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sockets, "is_owned", lambda *_: True)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began = time.monotonic()
+        assert probed(silent.getsockname()[1]) == Health()
+        assert time.monotonic() - began < 1
