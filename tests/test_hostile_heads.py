@@ -110,6 +110,15 @@ async def test_a_line_end_behind_an_answer_does_not_hold_the_connection(
         assert (await _all(reader)).endswith(b"408 Request Timeout")
 
 
+async def test_a_body_that_does_not_come_is_not_waited_for(
+    edge: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_protocol, "BODY_SECONDS", 0.2)
+    async with _connected(edge) as (reader, writer):
+        writer.write(CHAT + KEY + b"Content-Length: 9\r\n\r\n{")
+        assert (await _all(reader)).endswith(b"408 Request Timeout")
+
+
 async def test_a_long_answer_is_not_mistaken_for_a_slow_head(
     edge: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEAD_BYTES = 65_536
 HEAD_SECONDS = 30.0
+BODY_SECONDS = 150.0  # more than the edge's own limit, which answers in the caller's dialect
 _UPGRADE = frozenset({b"upgrade", b"http2-settings"})
 _TOO_LARGE = "431 Request Header Fields Too Large"
 _TOO_SLOW = "408 Request Timeout"
@@ -36,7 +37,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """From now on a head is waited for."""
         super().connection_made(transport)
-        self._wait_for_head()
+        self._wait(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any more."""
@@ -47,7 +48,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Parse it. What comes while nothing is being answered must become a head in time."""
         self._unset_keepalive_if_required()
         if not self._is_answering():
-            self._wait_for_head()
+            self._wait(HEAD_SECONDS)
         self._unused_bytes += len(data)
         try:
             self.parser.feed_data(data)
@@ -73,6 +74,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self._is_upgrade:
             self._is_in_head, self._unused_bytes = False, 0
             self._stop_waiting()
+            self._wait(BODY_SECONDS)
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -84,6 +86,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """The next bytes begin another head."""
         if not self._is_upgrade:
             self._is_in_head = True
+            self._stop_waiting()
             super().on_message_complete()
 
     def _read_without_upgrade(self, rest: bytes) -> None:
@@ -102,9 +105,9 @@ class GuardedProtocol(HttpToolsProtocol):
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    def _wait_for_head(self) -> None:
+    def _wait(self, seconds: float) -> None:
         if self._waiting is None:
-            self._waiting = self.loop.call_later(HEAD_SECONDS, self._give_up)
+            self._waiting = self.loop.call_later(seconds, self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._waiting is not None:
@@ -113,7 +116,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         self._waiting = None
-        if not self._is_answering():
+        if not (self._is_answering() and self.cycle.response_started):
             self._refuse(_TOO_SLOW)
 
     def _refuse(self, status: str) -> None:
