@@ -209,3 +209,13 @@ def test_the_page_of_the_schema_lists_every_group(member: APIClient) -> None:
     page = member.get("/api/v1/docs/").content.decode()
     for group in ("lanes", "bookings", "presets", "tokens", "usage", "models"):
         assert f"/api/v1/{group}/" in page
+
+
+def test_paths_of_model_files_are_for_administrators(
+    member: APIClient, administrator: APIClient
+) -> None:
+    made = builders.model_file(path="/secret/place.gguf")
+    (seen,) = member.get("/api/v1/models/").data["results"]
+    assert (seen["name"], "path" in seen) == (made.name, False)
+    (whole,) = administrator.get("/api/v1/models/").data["results"]
+    assert whole["path"] == "/secret/place.gguf"

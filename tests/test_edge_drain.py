@@ -238,3 +238,24 @@ async def test_an_edge_that_is_stopped_finishes_its_requests_first(
         assert await _count(edge) == LaneCount(1, 1)
         fake.release.set()
         assert (await request).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status"), [(upstreams.hangs, 503), (upstreams.streams_for_ever, 200)]
+)
+async def test_an_edge_that_is_stopped_says_so_to_what_does_not_finish(
+    valkey_server: ValkeyServer,
+    caplog: pytest.LogCaptureFixture,
+    behaviour: upstreams.Behaviour,
+    status: int,
+) -> None:
+    async with upstreams.running(behaviour) as fake, edge_at(valkey_server.url) as edge:
+        await edge.publish(_lane(fake))
+        request = await _running(edge, fake)
+        edge.server.should_exit = True
+        answer = await request
+        assert answer.status_code == status
+        code = answer.json()["error"]["code"] if status == 503 else _last_error(answer.text)
+        assert code == "gateway_stopping"
+        await until(lambda: fake.open_connections == 0, 2)
+    assert "Traceback" not in caplog.text

@@ -98,7 +98,7 @@ def test_an_unknown_lane_is_refused_with_the_known_ones() -> None:
         said("gpu-b")
 
 
-@pytest.mark.parametrize("text", ["tomorrow", "2030-02-30T10:00"])
+@pytest.mark.parametrize("text", ["tomorrow", "2030-02-30T10:00", "9999-12-31T23:59", "0001-01-01"])
 def test_a_time_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(CommandError, match="--at"):
         said("--at", text)

@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -175,14 +174,12 @@ def test_the_story(up: Up, members: Callable[[str], Member]) -> None:
     assert up.processes() == []
 
 
-def test_a_second_start_is_quick_keeps_everything_and_outlives_a_kill(
+def test_a_second_start_keeps_everything_and_outlives_a_kill(
     up: Up, members: Callable[[str], Member]
 ) -> None:
     up.start().wait_for(BANNER, FIRST_START_SECONDS)
     up.stop()
-    began = time.monotonic()
-    up.start().wait_for(BANNER, 30)
-    assert time.monotonic() - began < 20  # seconds on an idle machine
+    up.start().wait_for(BANNER, FIRST_START_SECONDS)
     assert "password" not in up.screen
     assert "manage.py create_token admin" in up.screen
     member = members("owner")

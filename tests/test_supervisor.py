@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from lanes import records, supervisor
-from lanes.models import Lane, LaneEvent, LoadRecord, PresetFailure, Runtime
+from lanes.models import Lane, LaneEvent, LoadRecord, Order, PresetFailure, Runtime
 from tests import builders, fleet
 
 pytest_plugins = ["tests.fleet_fixtures"]
@@ -128,6 +128,13 @@ def test_a_server_that_dies_at_once_fails_with_what_its_log_says(lane: Lane) -> 
     assert failed.exit_status == 3
     assert "no room for the model" in failed.reason
     assert not LoadRecord.objects.get(lane=lane).succeeded
+
+
+def test_a_failure_names_the_booking_that_the_order_was_for(lane: Lane) -> None:
+    fleet.order(lane, fleet.preset(fleet.NO_PROGRAM))
+    Order.objects.update(booking_id_for=77)
+    fleet.look_until(lane, fleet.is_phase(lane, "failed"))
+    assert PresetFailure.objects.get(lane=lane).booking_id_for == 77
 
 
 def test_a_program_that_is_not_there_fails_with_a_sentence(lane: Lane) -> None:

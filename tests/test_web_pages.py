@@ -77,6 +77,11 @@ def test_the_overview_refreshes_as_a_fragment(member: Client) -> None:
     assert "demo" in fragment
 
 
+def test_pages_are_in_the_zone_that_the_browser_wrote_encoded(member: Client) -> None:
+    member.cookies["zone"] = "Europe%2FBerlin"
+    assert "Times are in Europe/Berlin" in member.get("/book/").content.decode()
+
+
 @pytest.mark.parametrize(
     "name", ["", "nowhere", "../etc/passwd", "/etc/localtime", "\x00", "a" * 999]
 )

@@ -16,6 +16,7 @@ from gateway.edge.routing import Asked, Caller, Route, choose
 from gateway.edge.table import Table
 
 _STALLED = refuse("request_timeout", "the client does not read its answer.")
+_STOPPING = refuse("gateway_stopping", "this gateway is being stopped; ask again.", wait=5.0)
 
 
 class Gate:
@@ -107,6 +108,12 @@ class Gate:
             for exchange in exchanges:
                 if exchange.writing_since is not None and exchange.writing_since < limit:
                     exchange.stop(_STALLED)
+
+    def end_all(self) -> None:
+        """The process stops: end what still runs, each in its dialect."""
+        for exchanges in list(self._inside.values()):
+            for exchange in list(exchanges):
+                exchange.stop(_STOPPING)
 
     def _is_still(self, exchange: Exchange, caller: Caller, asked: Asked) -> bool:
         """Whether the same request would still be sent to the same server."""

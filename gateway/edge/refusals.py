@@ -26,6 +26,7 @@ STATUSES = MappingProxyType(
         "no_model_loaded": 503,
         "gateway_starting": 503,
         "gateway_stale": 503,
+        "gateway_stopping": 503,
     }
 )
 TELLS_WHEN = frozenset({403, 429, 503})

@@ -1,6 +1,7 @@
 """The edge's process: its socket, its settings and uvicorn, without an access log."""
 
 import argparse
+import asyncio
 import logging
 import math
 import os
@@ -18,6 +19,7 @@ from wire.sealing import Sealer, read_table_keys
 
 KEEP_ALIVE_SECONDS = 75  # longer than clients keep an idle connection, so that they close it
 BACKLOG = 2048
+WORDS_SECONDS = 1  # for requests that were ended at last to say so
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,11 +52,29 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def server_of(config: EdgeConfig, sealer: Sealer) -> uvicorn.Server:
+class EdgeServer(uvicorn.Server):
+    """uvicorn, whose last requests end in words: it would cancel them without one."""
+
+    def __init__(self, config: uvicorn.Config, edge: Edge) -> None:
+        super().__init__(config)
+        self._edge = edge
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more; let requests finish for a while, then end them."""
+        loop = asyncio.get_running_loop()
+        ending = loop.call_later(self._edge.config.stop_seconds, self._edge.gate.end_all)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            ending.cancel()
+
+
+def server_of(config: EdgeConfig, sealer: Sealer) -> EdgeServer:
     """uvicorn, set for streams: no access log, no server header, a limit on the last requests."""
-    return uvicorn.Server(
+    edge = Edge(config, sealer)
+    return EdgeServer(
         uvicorn.Config(
-            EdgeApp(Edge(config, sealer)),
+            EdgeApp(edge),
             http=GuardedProtocol,
             ws="none",
             lifespan="on",
@@ -62,8 +82,9 @@ def server_of(config: EdgeConfig, sealer: Sealer) -> uvicorn.Server:
             log_config=None,
             server_header=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=math.ceil(config.stop_seconds),
-        )
+            timeout_graceful_shutdown=math.ceil(config.stop_seconds) + WORDS_SECONDS,
+        ),
+        edge,
     )
 
 

@@ -27,6 +27,13 @@ class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
         read_only_fields = ("size_bytes",)
         validators: list[Any] = []  # the service has the words
 
+    def to_representation(self, instance: ModelFile) -> dict[str, Any]:
+        """Paths tell of the host: for administrators alone."""
+        shown = dict(super().to_representation(instance))
+        if not self.context["request"].user.is_staff:
+            del shown["path"]
+        return shown
+
 
 class PresetSerializer(serializers.ModelSerializer[Preset]):
     """A preset as its newest revision says."""

@@ -1,6 +1,7 @@
 """The viewer's time zone: the browser says it in a cookie, pages show and read times in it."""
 
 from collections.abc import Callable
+from urllib.parse import unquote
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +21,7 @@ class ViewerZone:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer with the viewer's zone in force, for this request only."""
-        zone = read_zone(request.COOKIES.get(COOKIE, ""))
+        zone = read_zone(unquote(request.COOKIES.get(COOKIE, "")))  # as browsers write it
         with timezone.override(zone):  # None: the installation's
             return self.get_response(request)
 

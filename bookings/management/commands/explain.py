@@ -12,6 +12,8 @@ from bookings.explaining import explain_all
 from lanes import clock
 from lanes.models import Lane
 
+YEARS = (1970, 9000)  # what can be reckoned with on every side
+
 
 class Command(BaseCommand):
     """Print each lane's facts and decision."""
@@ -47,4 +49,6 @@ def _moment(text: str) -> datetime:
         raise CommandError(f"--at {text!r}: {error}.") from error
     if moment is None:
         raise CommandError(f"--at {text!r} is not a time: write it as 2030-01-15T14:00+01:00.")
+    if not YEARS[0] <= moment.year <= YEARS[1]:
+        raise CommandError(f"--at {text!r}: give a year from {YEARS[0]} to {YEARS[1]}.")
     return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
