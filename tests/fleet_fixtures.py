@@ -1,5 +1,6 @@
 """Fixtures of tests that start model servers; each checks that nothing is left behind."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from lanes.engines import registry
 from lanes.stopping import stop_all
 from tests import fleet
 
+FIRST_PORT = 22000 + os.getpid() % 40 * 200  # two test runs on one machine, each its own ports
+
 
 @pytest.fixture
 def fleet_settings(
@@ -19,7 +22,7 @@ def fleet_settings(
     """A data folder of its own, the fake engine, short limits; afterwards no process is left."""
     settings.SLOTSERVE_DATA = tmp_path
     settings.SLOTSERVE_HOST_KEY = "test-host"
-    settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST = 21100, 21299
+    settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST = FIRST_PORT, FIRST_PORT + 199
     settings.SLOTSERVE_DRAIN_SECONDS = 1.0
     settings.SLOTSERVE_STOP_TIMEOUT_SECONDS = 2.0
     settings.SLOTSERVE_LOAD_TIMEOUT_SECONDS = 20.0
