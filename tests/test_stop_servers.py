@@ -57,6 +57,19 @@ def test_a_server_without_a_record_ends_too(lane: Lane) -> None:
     assert len(stop_servers()) == 1
 
 
+def test_only_what_has_ended_on_this_host_is_reported_so(lane: Lane) -> None:
+    living = fleet.make_ready(lane, fleet.preset())
+    elsewhere = builders.lane(host=builders.host("other-host"))
+    Runtime.objects.filter(pk=living.pk).update(lane=elsewhere)
+    stopping.mark_ended()
+    Runtime.objects.update(lane=lane)
+    stopping.mark_ended()
+    assert Runtime.objects.get().ended_at is None
+    list(stopping.stop_all(1.0))
+    stopping.mark_ended()
+    assert Runtime.objects.get().ended_at is not None
+
+
 def test_with_nothing_to_end_it_says_nothing(lane: Lane) -> None:
     assert stop_servers() == []
 

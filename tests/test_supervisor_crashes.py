@@ -13,7 +13,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from lanes import clock, records, starting, supervisor, tasks
-from lanes.models import Lane, PresetFailure, Runtime
+from lanes.models import Lane, LoadRecord, PresetFailure, Runtime
 from tests import builders, fleet
 
 pytest_plugins = ["tests.fleet_fixtures"]
@@ -143,6 +143,7 @@ def test_a_server_killed_before_a_minute_waits_for_its_retry(lane: Lane) -> None
     fleet.look_until(lane, fleet.is_phase(lane, "failed"))
     supervisor.look(lane.pk)
     assert PresetFailure.objects.get(lane=lane).count == 1
+    assert LoadRecord.objects.get(lane=lane).succeeded  # it failed after its load
     assert not fleet.servers(lane.pk)
 
 
