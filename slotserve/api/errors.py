@@ -16,6 +16,7 @@ from lanes.refusals import Refusal
 log = logging.getLogger(__name__)
 
 STATUS_OF = {
+    "not_found": status.HTTP_404_NOT_FOUND,
     "slot_taken": status.HTTP_409_CONFLICT,
     "wrong_state": status.HTTP_409_CONFLICT,
     "too_late": status.HTTP_409_CONFLICT,
