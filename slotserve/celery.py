@@ -5,11 +5,16 @@ import warnings
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
+from kombu.transport.redis import Channel
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
 
 # A host's worker may be root so that model servers can be somebody else (SLOTSERVE_RUN_AS).
 warnings.filterwarnings("ignore", r"\s*You're running the worker with superuser", SecurityWarning)
+
+# What was taken and not begun is not put back: when the broker is lost kombu fails at that, which
+# ended the worker, and the next beat asks for everything anew.
+Channel.do_restore = False
 
 app = Celery("slotserve")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -156,6 +156,10 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_DEFAULT_QUEUE = "plan"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# When the broker is lost: nothing of ours is acknowledged late, so that nothing is cancelled; but
+# neither is there a warning of Celery's, nor a time in which fewer tasks are taken.
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+CELERY_WORKER_ENABLE_PREFETCH_COUNT_REDUCTION = False
 CELERY_TIMEZONE = "UTC"
 SLOTSERVE_TICK_SECONDS = read_number("SLOTSERVE_TICK_SECONDS", 3.0, least=0.2)
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
