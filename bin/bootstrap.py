@@ -6,6 +6,7 @@ Only the standard library: this runs before anything is installed. Whatever a ne
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def up(arguments: list[str]) -> None:
     argv += ["--web-port", str(options.web_port), "--gateway-port", str(options.gateway_port)]
     argv += ["--no-demo"] if options.no_demo else []
     os.chdir(ROOT)
+    # A Ctrl-C while the supervisor is still being imported waits until that can stop in order.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.execv(python, argv)  # noqa: S606 - no shell is wanted
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -102,6 +103,19 @@ def test_a_bad_port_is_refused_before_anything_is_installed(port: str) -> None:
     ran = bin_up(sys.executable, f"--web-port={port}", path=os.environ["PATH"])
     assert ran.returncode == 2
     assert f"{port} is not a port: give a number from 1 to 65535" in ran.stderr
+
+
+def test_ctrl_c_waits_while_the_supervisor_is_imported(
+    environment: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[set[int | signal.Signals]] = []
+    bootstrap = importlib.import_module("bootstrap")
+    monkeypatch.setattr(bootstrap, "prepared", lambda _: Path(sys.executable))
+    monkeypatch.setattr(os, "execv", lambda *_: held.append(signal.pthread_sigmask(0, [])))
+    monkeypatch.chdir(ROOT)
+    bootstrap.up([])
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    assert held == [{signal.SIGINT}]
 
 
 def test_an_environment_is_made_once(

@@ -1,8 +1,11 @@
 """One bin/up from start to end, with tiny parts: order, crashes, kills, a second one."""
 
 import json
+import shutil
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 
 from lanes import processes
 from tests.running import Up, eventually
+from tests.tiny_stack import SLEEP
 
 pytestmark = pytest.mark.process
 BANNER = "SlotServe runs."
@@ -46,6 +50,32 @@ def test_ctrl_c_while_setting_up_leaves_nothing(up: Up) -> None:
     up.start().wait_for("setting up")
     assert up.stop() == 0
     assert up.processes() == []
+
+
+def test_a_ctrl_c_that_bin_up_held_back_stops_it_in_order(up: Up) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # as bin/up does right before
+    try:
+        up.start().send(signal.SIGINT)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    assert up.status() == 0
+    assert "everything has stopped" in up.screen
+    assert "Traceback" not in up.screen
+    assert up.processes() == []
+
+
+def test_it_stops_in_order_with_its_model_servers_when_its_folder_was_deleted(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    url = (up.data / "redis-url").read_text().strip()
+    identity = (up.data / "installation-id").read_text().strip()
+    names = {processes.INSTALLATION: identity, processes.LANE: "1"}
+    with subprocess.Popen([sys.executable, "-S", "-c", SLEEP], env=names) as server:
+        shutil.rmtree(up.data)
+        assert up.stop() == 0
+        assert server.wait(10) == -signal.SIGTERM
+    assert "everything has stopped" in up.screen
+    assert up.processes() == []
+    assert not Path(url.removeprefix("unix://").removesuffix("?db=0")).parent.exists()
 
 
 def test_a_crashed_part_is_started_again_and_a_line_says_so(up: Up) -> None:

@@ -25,6 +25,7 @@ class DataFolder:
         self.logs = path / "logs"
         self.record = path / "stack.json"
         self._lock = -1
+        self._texts: dict[str, str] = {}
 
     @classmethod
     def open(cls, path: Path) -> "DataFolder":
@@ -51,8 +52,11 @@ class DataFolder:
             self._lock = -1
 
     def text(self, name: str) -> str:
-        """What one of its small files says."""
-        return (self.path / name).read_text(errors="replace").strip()
+        """What one of its small files said when it was first asked for: stopping needs it too,
+        though the folder may be gone by then."""
+        if name not in self._texts:
+            self._texts[name] = (self.path / name).read_text(errors="replace").strip()
+        return self._texts[name]
 
     def runtime(self) -> Path:
         """A private folder with a short path for Valkey's socket: long paths do not work."""

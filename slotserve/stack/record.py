@@ -51,6 +51,12 @@ class Record:
         leftovers.end(left, seconds=TERM_SECONDS)
         return len(left)
 
+    def end_servers(self) -> bool:
+        """End the model servers that carry our installation's name; whether all have ended."""
+        found = processes.of_installation(self._installation)
+        known = [(server.pid, server.ticks) for server in found]
+        return not leftovers.end(known, seconds=TERM_SECONDS)
+
     def _read(self) -> set[Known]:
         """What the last bin/up wrote down in this boot; nothing when that cannot be read."""
         try:

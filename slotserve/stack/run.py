@@ -42,6 +42,7 @@ class Run:
         """Start, wait, stop. A start that fails is stopped like one that did not."""
         for number in STOPPING:
             asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)  # bin/up holds Ctrl-C back until now
         stopping = asyncio.create_task(self._stop.wait())
         starting = asyncio.create_task(self._start())
         await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -139,4 +140,7 @@ class Run:
         return is_clean
 
     async def _stop_servers(self) -> bool:
-        return await self._supervisor.run(self._product.stop_servers()) == 0
+        """By the host's own command; where that fails, as on a deleted folder, by their name."""
+        if await self._supervisor.run(self._product.stop_servers()) == 0:
+            return True
+        return await asyncio.to_thread(self._record.end_servers)
