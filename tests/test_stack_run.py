@@ -64,18 +64,22 @@ def test_a_ctrl_c_that_bin_up_held_back_stops_it_in_order(up: Up) -> None:
     assert up.processes() == []
 
 
-def test_it_stops_in_order_with_its_model_servers_when_its_folder_was_deleted(up: Up) -> None:
+def test_model_servers_end_too_when_the_folder_was_deleted_and_made_anew(up: Up) -> None:
     up.start().wait_for(BANNER)
-    url = (up.data / "redis-url").read_text().strip()
-    identity = (up.data / "installation-id").read_text().strip()
-    names = {processes.INSTALLATION: identity, processes.LANE: "1"}
-    with subprocess.Popen([sys.executable, "-S", "-c", SLEEP], env=names) as server:
+    socket_folder = runtime_folder(up)
+    names = {processes.INSTALLATION: name_of(up), processes.LANE: "1"}
+    server = subprocess.Popen([sys.executable, "-S", "-c", SLEEP], env=names)
+    try:
         shutil.rmtree(up.data)
+        up.data.mkdir()
+        (up.data / "installation-id").write_text("another")
         assert up.stop() == 0
         assert server.wait(10) == -signal.SIGTERM
+    finally:
+        server.kill()
+        server.wait()
     assert "everything has stopped" in up.screen
-    assert up.processes() == []
-    assert not Path(url.removeprefix("unix://").removesuffix("?db=0")).parent.exists()
+    assert not socket_folder.exists()
 
 
 def test_a_crashed_part_is_started_again_and_a_line_says_so(up: Up) -> None:
@@ -165,6 +169,15 @@ def test_the_socket_is_recorded_for_manage_py(up: Up) -> None:
     assert path.parent.stat().st_mode & 0o777 == 0o700
     up.stop()
     assert not path.parent.exists()
+
+
+def name_of(up: Up) -> str:
+    return (up.data / "installation-id").read_text().strip()
+
+
+def runtime_folder(up: Up) -> Path:
+    url = (up.data / "redis-url").read_text().strip()
+    return Path(url.removeprefix("unix://").removesuffix("?db=0")).parent
 
 
 def recorded(up: Up) -> dict[str, list[int]]:

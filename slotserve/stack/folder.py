@@ -12,6 +12,7 @@ from pathlib import Path
 
 from slotserve.stack.errors import StartError
 
+NAME = "installation-id"  # by which its processes are known
 LEAST_FREE_BYTES = 200 * 2**20
 LONGEST_SOCKET = 103  # bytes; the kernel's limit is 107 on Linux, 103 elsewhere
 FOLDER_MODE, PRIVATE_MODE, SECRET_MODE = 0o711, 0o700, 0o600
@@ -58,12 +59,20 @@ class DataFolder:
             self._texts[name] = (self.path / name).read_text(errors="replace").strip()
         return self._texts[name]
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is still the folder that was opened: not deleted, nor made anew since."""
+        try:
+            return (self.path / NAME).read_text().strip() == self.text(NAME)
+        except OSError:
+            return False
+
     def runtime(self) -> Path:
         """A private folder with a short path for Valkey's socket: long paths do not work."""
         base = Path(tempfile.gettempdir())  # not XDG_RUNTIME_DIR, which ends with its session
         if len(bytes(base)) > LONGEST_SOCKET - 40:
             base = Path("/tmp")  # noqa: S108 - the folder in it is checked to be ours alone
-        folder = base / f"slotserve-{self.text('installation-id')[:12]}"
+        folder = base / f"slotserve-{self.text(NAME)[:12]}"
         try:
             folder.mkdir(mode=PRIVATE_MODE, exist_ok=True)
             status = folder.lstat()
@@ -111,7 +120,7 @@ class DataFolder:
         texts = {
             "secret-key": secrets.token_urlsafe(50),
             "table-keys": secrets.token_urlsafe(48),
-            "installation-id": secrets.token_hex(16),
+            NAME: secrets.token_hex(16),
             "host-key": host_key(socket.gethostname()),
         }
         for name, text in texts.items():

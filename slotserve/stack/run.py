@@ -140,7 +140,8 @@ class Run:
         return is_clean
 
     async def _stop_servers(self) -> bool:
-        """By the host's own command; where that fails, as on a deleted folder, by their name."""
-        if await self._supervisor.run(self._product.stop_servers()) == 0:
+        """By the host's own command; where it fails or its folder was deleted, by their name."""
+        product = self._product
+        if product.folder.is_kept and await self._supervisor.run(product.stop_servers()) == 0:
             return True
         return await asyncio.to_thread(self._record.end_servers)
