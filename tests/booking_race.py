@@ -34,6 +34,7 @@ from tests import builders  # noqa: E402
 from tests.booking_race_sizes import PROCESSES, RAW_ROUNDS, ROUNDS  # noqa: E402
 
 HOUR = timedelta(hours=1)
+QUARTERS = 192  # of hours, among which starts are drawn: room for many, too little for all
 
 
 def answer_of(answer: Booking | Refusal) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def book_at_random(number: int, barrier: Barrier, day: datetime) -> list[dict[st
     answers = []
     barrier.wait()
     for _ in range(25):
-        lane, start = chance.choice(lanes), day + chance.randrange(48) * HOUR / 4
+        lane, start = chance.choice(lanes), day + chance.randrange(QUARTERS) * HOUR / 4
         end = start + chance.randrange(1, 8) * HOUR / 4
         deed = chance.choice(("book", "book", "move", "extend", "cancel")) if mine else "book"
         booking = chance.choice(mine) if mine else None

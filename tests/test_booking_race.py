@@ -105,6 +105,7 @@ def test_random_changes_never_overlap_and_never_fail(database: Database) -> None
     assert set(codes(outcome)) <= {"", "slot_taken", "wrong_state", "not_later"}
     assert overlaps(outcome) == []
     assert len(outcome["held"]) > PROCESSES
+    assert codes(outcome)["slot_taken"] > PROCESSES
 
 
 def test_moves_in_opposite_directions_lock_nobody_out(database: Database) -> None:
