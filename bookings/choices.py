@@ -10,10 +10,10 @@ from django.utils import timezone
 from bookings.models import Booking, State
 from bookings.sentences import clock as words_of
 from lanes import clock, ticks
-from lanes.models import Lane, LaneEvent, ManualChoice, Preset, ReloadRequest
-from lanes.refusals import Refusal
+from lanes.events import add_event
+from lanes.models import Lane, ManualChoice, Preset, ReloadRequest
+from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 
-NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")
 DELETED = Refusal("not_found", "This lane has been deleted meanwhile.")
 
 
@@ -132,5 +132,5 @@ def _words(choice: ManualChoice, begins_at: datetime, ends_at: datetime, zone: t
 
 def _tell(lane: Lane, kind: str, sentence: str, actor: User, now: datetime) -> None:
     """Write the event, and have the lanes planned when this transaction commits."""
-    LaneEvent.objects.create(lane=lane, at=now, kind=kind, sentence=sentence[:500], actor=actor)
+    add_event(lane, now, kind, sentence, actor=actor)
     ticks.plan_soon()

@@ -10,9 +10,8 @@ from bookings.models import OCCUPYING, Booking
 from lanes import clock, ticks
 from lanes.locking import one_edit_at_a_time
 from lanes.models import Host, Lane, ManualChoice, ModelFile, Order, Preset, Runtime
-from lanes.refusals import Refusal
+from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 
-NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")
 SHOWN = 10  # of each kind, in words
 
 

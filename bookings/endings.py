@@ -5,7 +5,6 @@ from django.contrib.auth.models import User
 from bookings.models import Booking
 from bookings.rules import Wish, lane_objection, preset_objection
 from bookings.settling import (
-    NOT_ADMINISTRATOR,
     NOT_YOURS,
     TOO_LATE,
     Answer,
@@ -17,7 +16,7 @@ from bookings.settling import (
     tell,
 )
 from bookings.states import State, Status
-from lanes.refusals import Refusal
+from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 
 RELEASE_INSTEAD = Refusal("wrong_state", "This booking is in progress: release it instead.")
 NOT_PENDING = Refusal("wrong_state", "This booking does not wait for approval.")

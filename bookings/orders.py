@@ -16,10 +16,10 @@ from bookings.facts import LaneFacts, revision_of
 from bookings.models import Booking, Kind, State
 from bookings.situation import Decision
 from lanes import ticks
-from lanes.models import LaneEvent, ManualChoice, Order, PresetFailure
+from lanes.events import LONGEST, add_event
+from lanes.models import ManualChoice, Order, PresetFailure
 
 log = logging.getLogger(__name__)
-SENTENCE_CHARACTERS = 500
 TICK_OF_DECIDED_AT = timedelta(microseconds=1)
 
 
@@ -69,7 +69,7 @@ def _answer(decision: Decision) -> dict[str, object]:
         "booking_preset_for": decision.booking_preset,
         "owner_id_for": decision.owner_id,
         "is_fallback": decision.is_fallback,
-        "sentence": decision.sentence[:SENTENCE_CHARACTERS],
+        "sentence": decision.sentence[:LONGEST],
         "reconsider_at": decision.reconsider_at,
     }
 
@@ -162,7 +162,7 @@ def _end_choice(facts: LaneFacts) -> None:
     if open_still.update(ended_at=facts.now):
         why = "its time is up" if choice.until <= facts.now else "a booking has begun"
         what = f"to run {choice.preset}" if choice.preset else "to unload"
-        _say(facts, "choice", f"the choice {what} has ended: {why}")
+        add_event(facts.lane, facts.now, "choice", f"the choice {what} has ended: {why}")
 
 
 def _clear_failures(facts: LaneFacts) -> None:
@@ -187,14 +187,8 @@ def _tell(facts: LaneFacts, seen: Order, decision: Decision, columns: dict[str, 
         decision.sentence,
     )
     if "target_id" in columns:
-        _say(facts, "order", decision.sentence)
+        add_event(facts.lane, facts.now, "order", decision.sentence)
     elif decision.target:
         is_reload = columns.get("is_reload", seen.is_reload)
         why = "reloading" if is_reload else "restarting for another person"
-        _say(facts, "restart", f"{why}: {decision.target.preset}")
-
-
-def _say(facts: LaneFacts, kind: str, sentence: str) -> None:
-    LaneEvent.objects.create(
-        lane=facts.lane, at=facts.now, kind=kind, sentence=sentence[:SENTENCE_CHARACTERS]
-    )
+        add_event(facts.lane, facts.now, "restart", f"{why}: {decision.target.preset}")

@@ -20,15 +20,15 @@ from bookings.refusals import Interval, SlotTaken
 from bookings.sentences import clock as words_of
 from bookings.states import OCCUPYING
 from lanes import clock, ticks
-from lanes.models import Lane, LaneEvent
-from lanes.refusals import Refusal
+from lanes.events import add_event
+from lanes.models import Lane
+from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 
 log = logging.getLogger(__name__)
 
 BUSY = Refusal("busy", "Another change came at the same moment: try again.")
 GONE = Refusal("wrong_state", "This no longer exists: look again.")
 NOT_YOURS = Refusal("not_yours", "This booking belongs to somebody else.")
-NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")
 TOO_LATE = Refusal("too_late", "This booking is over.")
 Answer = Booking | Refusal
 LOCK_SECONDS = 10.0  # how long to wait for another's lock on PostgreSQL; for SQLite see settings
@@ -127,9 +127,7 @@ def tell(
     lane = left or booking.lane
     sentence = f"{actor.username} {done} {_described(booking, actor, now)}"
     sentence += f", on {booking.lane}" if left else ""
-    LaneEvent.objects.create(
-        lane=lane, at=now, kind=f"booking.{done}", sentence=sentence[:500], actor=actor
-    )
+    add_event(lane, now, f"booking.{done}", sentence, actor=actor)
     ticks.plan_soon()
     log.info("booking %s booking=%s lane=%s actor=%s", done, booking.pk, lane.slug, actor.pk)
 

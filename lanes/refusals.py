@@ -9,3 +9,6 @@ class Refusal:
 
     code: str
     words: str
+
+
+NOT_ADMINISTRATOR = Refusal("not_administrator", "This is for administrators.")

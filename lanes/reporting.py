@@ -11,12 +11,12 @@ from django.db import transaction
 
 from lanes import ticks
 from lanes.backoff import retry_wait
+from lanes.events import LONGEST, add_event
 from lanes.models import Lane, LaneEvent, LoadRecord, Order, Phase, PresetFailure, Runtime
 from lanes.seeing import Sight
 from lanes.steps import TERM
 
 log = logging.getLogger(__name__)
-LONGEST = 500  # characters of a reason or sentence
 
 
 def report(sight: Sight, runtime: Runtime, **changes: object) -> bool:
@@ -41,7 +41,7 @@ def report(sight: Sight, runtime: Runtime, **changes: object) -> bool:
 def tell(lane: Lane, at: datetime, kind: str, sentence: str) -> None:
     """Add a sentence to the lane's history."""
     log.info("lane=%s %s: %s", lane.slug, kind, sentence)
-    LaneEvent.objects.create(lane=lane, at=at, kind=kind, sentence=sentence[:LONGEST])
+    add_event(lane, at, kind, sentence)
 
 
 def tell_once(lane: Lane, at: datetime, kind: str, sentence: str) -> None:

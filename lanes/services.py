@@ -14,9 +14,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from lanes import clock, ticks
+from lanes.events import add_event
 from lanes.gpus import discover
 from lanes.locking import one_edit_at_a_time
-from lanes.models import Gpu, Host, Lane, LaneEvent, ModelFile, Preset
+from lanes.models import Gpu, Host, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
 
@@ -141,13 +142,7 @@ def tell_lanes(lanes: Iterable[Lane], actor: User | None, what: str) -> None:
 
 def _tell(lane: Lane, actor: User | None, what: str) -> None:
     who = actor.get_username() if actor else "SlotServe"
-    LaneEvent.objects.create(
-        lane=lane,
-        at=clock.database_now(),
-        kind="edit",
-        sentence=f"{who} {what}."[:500],
-        actor=actor,
-    )
+    add_event(lane, clock.database_now(), "edit", f"{who} {what}.", actor=actor)
 
 
 def _fixed_for_good(row: Lane, wish: LaneWish) -> Refusal | None:
