@@ -52,7 +52,7 @@ def spawn(lane: Lane, runtime: Runtime, key: str) -> None:
     """Start the shim of this runtime. What fails from here on shows as a server that never was."""
     order = json.dumps(shim_order(lane, runtime, key)).encode()
     names = {
-        **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        **_passed_on(),
         **_marks(lane.pk),
         processes.SHIM: "1",
     }
@@ -73,14 +73,16 @@ def spawn(lane: Lane, runtime: Runtime, key: str) -> None:
 
 def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
     """Everything the shim is told, as it reads it from its standard input."""
-    launch = registry.engine(runtime.revision.engine).launch(_server_spec(lane, runtime, key))
+    spec = _server_spec(lane, runtime, key)
+    launch = registry.engine(runtime.revision.engine).launch(spec)
     run_as = _run_as()
-    base = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    # What neither a preset nor an engine may change.
+    own = {**_marks(lane.pk), "CUDA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids)}
     if run_as:
-        base["HOME"] = pwd.getpwnam(settings.SLOTSERVE_RUN_AS).pw_dir
+        own["HOME"] = pwd.getpwnam(settings.SLOTSERVE_RUN_AS).pw_dir
     return {
         "argv": list(launch.argv),
-        "environment": {**base, **launch.environment, **_own_environment(lane, bool(run_as), base)},
+        "environment": {**_passed_on(), **launch.environment, **own},
         "folder": "/",
         "lock_path": str(records.lock_path(lane.pk)),
         "record_path": str(records.record_path(lane.pk)),
@@ -163,11 +165,9 @@ def _server_spec(lane: Lane, runtime: Runtime, key: str) -> ServerSpec:
     )
 
 
-def _own_environment(lane: Lane, is_other_user: bool, base: dict[str, str]) -> dict[str, str]:
-    """What neither a preset nor an engine may change."""
-    uuids = ",".join(lane.gpus.values_list("uuid", flat=True))
-    own = {**_marks(lane.pk), "CUDA_VISIBLE_DEVICES": uuids}
-    return {**own, "HOME": base["HOME"]} if is_other_user else own
+def _passed_on() -> dict[str, str]:
+    """What shim and server get of the worker's own environment."""
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 def _marks(lane_pk: int) -> dict[str, str]:
