@@ -46,7 +46,7 @@ class NewTokenSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=100)
     scopes = serializers.MultipleChoiceField(
         choices=Scope.choices,
-        default={Scope.INFERENCE.value, Scope.BOOKINGS.value, Scope.READ.value},
+        default={scope.value for scope in tokens.DEFAULT_SCOPES},
     )
     lanes = serializers.SlugRelatedField(
         slug_field="slug", queryset=Lane.objects.all(), many=True, required=False

@@ -1,10 +1,9 @@
 """Pages for administrators: lanes, presets, model files."""
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -15,6 +14,7 @@ from lanes.models import Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
 from slotserve.web.administration_forms import LaneForm, ModelFileForm, PresetForm
+from slotserve.web.answers import member, say
 from slotserve.web.fields import StyledForm
 
 
@@ -40,7 +40,7 @@ def edit_lane(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     lane = get_object_or_404(Lane, slug=slug) if slug else None
     form = LaneForm(request.POST or None, lane=lane)
     if form.is_valid():
-        saved = services.save_lane(lane, actor=_actor(request), **form.cleaned_data)
+        saved = services.save_lane(lane, actor=member(request), **form.cleaned_data)
         if isinstance(saved, Lane):
             messages.success(request, f"{saved.name} is saved.")
             return redirect("administration")
@@ -55,7 +55,7 @@ def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     preset = get_object_or_404(Preset, slug=slug) if slug else None
     form = PresetForm(request.POST or None, preset=preset)
     if form.is_valid():
-        saved = presets.save_preset(actor=_actor(request), **form.cleaned_data)
+        saved = presets.save_preset(actor=member(request), **form.cleaned_data)
         if not isinstance(saved, Refusal):
             messages.success(request, f"{saved.revision} is saved.")
             for note in saved.notes:
@@ -71,7 +71,7 @@ def add_model_file(request: HttpRequest) -> HttpResponse:
     """Register a file of a host."""
     form = ModelFileForm(request.POST or None)
     if form.is_valid():
-        made = services.register_model_file(actor=_actor(request), **form.cleaned_data)
+        made = services.register_model_file(actor=member(request), **form.cleaned_data)
         if isinstance(made, ModelFile):
             messages.success(request, f"{made.name} is registered.")
             return redirect("administration")
@@ -84,7 +84,7 @@ def add_model_file(request: HttpRequest) -> HttpResponse:
 def delete_lane(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a lane that nothing holds."""
     lane = get_object_or_404(Lane, slug=slug)
-    return _deleted(request, deleting.delete_lane(lane, actor=_actor(request)), slug)
+    return _deleted(request, deleting.delete_lane(lane, actor=member(request)), slug)
 
 
 @staff_required
@@ -92,7 +92,7 @@ def delete_lane(request: HttpRequest, slug: str) -> HttpResponse:
 def delete_preset(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a preset that nothing holds."""
     preset = get_object_or_404(Preset, slug=slug)
-    return _deleted(request, deleting.delete_preset(preset, actor=_actor(request)), slug)
+    return _deleted(request, deleting.delete_preset(preset, actor=member(request)), slug)
 
 
 def _too_large(files: Iterable[ModelFile], lanes: Iterable[Lane]) -> set[int]:
@@ -104,18 +104,11 @@ def _too_large(files: Iterable[ModelFile], lanes: Iterable[Lane]) -> set[int]:
     return {file.pk for file in files if 0 < largest.get(file.host_id, 0) < file.size_bytes}
 
 
-def _actor(request: HttpRequest) -> User:
-    return cast(User, request.user)
-
-
 def _page(request: HttpRequest, form: StyledForm, **context: Any) -> HttpResponse:
     status = 400 if form.is_bound and form.errors else 200
     return render(request, "edit.html", {"form": form, **context}, status=status)
 
 
 def _deleted(request: HttpRequest, refusal: Refusal | None, name: str) -> HttpResponse:
-    if refusal:
-        messages.error(request, refusal.words)
-    else:
-        messages.success(request, f"{name} is deleted.")
+    say(request, refusal, f"{name} is deleted.")
     return redirect("administration")

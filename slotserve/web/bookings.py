@@ -1,7 +1,7 @@
 """Pages about bookings."""
 
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -20,6 +20,7 @@ from lanes import clock
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, members_only
+from slotserve.web.answers import member, say
 from slotserve.web.forms import BookForm, ExtendForm
 from slotserve.web.outlook import Asked, outlook, taken
 from slotserve.web.rows import offers, rows
@@ -45,7 +46,7 @@ def book(request: HttpRequest) -> HttpResponse:
     form = BookForm(request.POST, now=now)
     if not form.is_valid():
         return render(request, "book.html", {"form": form}, status=400)
-    made = services.book(owner=_user(request), **form.wish())
+    made = services.book(owner=member(request), **form.wish())
     if isinstance(made, Booking):
         messages.success(request, _made_words(made))
         return redirect("lane", made.lane.slug)
@@ -68,7 +69,7 @@ def expect(request: HttpRequest) -> HttpResponse:
     is_ready_to_say = "what" in form.cleaned_data and refusal is None
     context = {
         "sentences": outlook(asked, now) if is_ready_to_say else (),
-        "needs_approval": asked.lane.needs_approval and not _user(request).is_staff,
+        "needs_approval": asked.lane.needs_approval and not member(request).is_staff,
         **_beside(request, asked.lane, form, refusal, now),
     }
     return render(request, "_expect.html", context)
@@ -79,7 +80,7 @@ def expect(request: HttpRequest) -> HttpResponse:
 def mine(request: HttpRequest) -> HttpResponse:
     """The caller's bookings; for administrators also those that wait for them."""
     now = clock.database_now()
-    user = _user(request)
+    user = member(request)
     own = Booking.objects.filter(owner=user).select_related("lane", "preset", "owner")
     context = {
         "current": rows(own.current(now), user, now),
@@ -96,7 +97,7 @@ def change(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """Release, cancel, approve or reject; then back to the page that has the button."""
     booking = get_object_or_404(Booking.objects.visible_to(request.user), pk=pk)
     service, words = CHANGES[name]
-    _say(request, service(booking, actor=_user(request)), words)
+    say(request, service(booking, actor=member(request)), words)
     return redirect(came_from(request, reverse("bookings")))
 
 
@@ -110,7 +111,7 @@ def extend(request: HttpRequest, pk: int) -> HttpResponse:
         raise PermissionDenied("This booking belongs to somebody else.")
     form = ExtendForm(request.POST or None, initial={"end": booking.end})
     if form.is_valid():
-        done = _end_at(booking, form.cleaned_data["end"], _user(request))
+        done = _end_at(booking, form.cleaned_data["end"], member(request))
         if isinstance(done, Booking):
             messages.success(request, f"It ends {_moment(done.end)} now.")
             return redirect(came_from(request, reverse("bookings")))
@@ -145,7 +146,7 @@ def _beside(
         "lane": lane,
         "refusal": refusal,
         "offers": offers(refusal if isinstance(refusal, SlotTaken) else None, kept),
-        "rows": rows(claims[:CLAIMS_SHOWN], _user(request), now),
+        "rows": rows(claims[:CLAIMS_SHOWN], member(request), now),
     }
 
 
@@ -174,14 +175,3 @@ def _made_words(booking: Booking) -> str:
 
 def _moment(value: datetime) -> str:
     return date_format(timezone.localtime(value), "j M H:i")
-
-
-def _say(request: HttpRequest, done: Booking | Refusal, words: str) -> None:
-    if isinstance(done, Refusal):
-        messages.error(request, done.words)
-    else:
-        messages.success(request, words)
-
-
-def _user(request: HttpRequest) -> User:
-    return cast(User, request.user)

@@ -7,6 +7,7 @@ from django import forms
 
 from bookings.models import Kind
 from gateway.models import Scope
+from gateway.tokens import DEFAULT_SCOPES
 from lanes.models import Lane, Preset
 from slotserve.web.fields import (
     HostSelect,
@@ -104,7 +105,7 @@ class TokenForm(StyledForm):
     name = forms.CharField(max_length=100, help_text="What uses it, such as “laptop” or “CI”.")
     scopes = forms.MultipleChoiceField(
         choices=Scope.choices,
-        initial=[Scope.INFERENCE, Scope.BOOKINGS, Scope.READ],
+        initial=DEFAULT_SCOPES,
         widget=forms.CheckboxSelectMultiple,
     )
     days = forms.IntegerField(

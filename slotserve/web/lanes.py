@@ -1,11 +1,9 @@
 """Pages about lanes."""
 
 from datetime import datetime
-from typing import cast
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -17,6 +15,7 @@ from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.overview import lanes_for_people, overviews, recent_events
 from slotserve.web.access import members_only, staff_required
+from slotserve.web.answers import member, say
 from slotserve.web.forms import ChooseForm
 from slotserve.web.notices import notice
 from slotserve.web.rows import rows
@@ -53,7 +52,7 @@ def choose(request: HttpRequest, slug: str) -> HttpResponse:
     now = clock.database_now()
     form = ChooseForm(request.POST, lane=found, now=now)
     if form.is_valid():
-        made = choices.choose(found, actor=_actor(request), **form.cleaned_data)
+        made = choices.choose(found, actor=member(request), **form.cleaned_data)
         if not isinstance(made, Refusal):
             messages.success(request, f"Chosen: {made.words}.")
             return redirect("lane", slug)
@@ -66,7 +65,7 @@ def choose(request: HttpRequest, slug: str) -> HttpResponse:
 def clear_choice(request: HttpRequest, slug: str) -> HttpResponse:
     """End the choice in force."""
     found = get_object_or_404(Lane, slug=slug)
-    _say(request, choices.clear_choice(found, actor=_actor(request)), "The choice has ended.")
+    say(request, choices.clear_choice(found, actor=member(request)), "The choice has ended.")
     return redirect("lane", slug)
 
 
@@ -75,8 +74,8 @@ def clear_choice(request: HttpRequest, slug: str) -> HttpResponse:
 def reload(request: HttpRequest, slug: str) -> HttpResponse:
     """Restart the model server at once."""
     found = get_object_or_404(Lane, slug=slug)
-    refusal = choices.reload(found, actor=_actor(request))
-    _say(request, refusal, "The model server is restarted.")
+    refusal = choices.reload(found, actor=member(request))
+    say(request, refusal, "The model server is restarted.")
     return redirect("lane", slug)
 
 
@@ -97,21 +96,10 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
         "notice": notice(now),
         "lane": lane,
         "events": recent_events(lane),
-        "rows": rows(claims, _actor(request), now),
+        "rows": rows(claims, member(request), now),
         "back": reverse("lane", args=[lane.slug]),
         "gateway": settings.SLOTSERVE_GATEWAY_URL,
         "form": form,
     }
     template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
     return render(request, template, context, status=400 if form.errors else 200)
-
-
-def _say(request: HttpRequest, refusal: Refusal | None, words: str) -> None:
-    if refusal:
-        messages.error(request, refusal.words)
-    else:
-        messages.success(request, words)
-
-
-def _actor(request: HttpRequest) -> User:
-    return cast(User, request.user)

@@ -1,11 +1,8 @@
 """The page of API tokens."""
 
 from datetime import timedelta
-from typing import cast
 
 from django.conf import settings
-from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
@@ -16,6 +13,7 @@ from gateway.models import ApiToken
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.web.access import members_only
+from slotserve.web.answers import member, say
 from slotserve.web.forms import TokenForm
 
 
@@ -29,7 +27,7 @@ def page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         text = _make(request, form)
         form = TokenForm() if text else form
-    own = ApiToken.objects.filter(owner=cast(User, request.user)).prefetch_related("lanes")
+    own = ApiToken.objects.filter(owner=member(request)).prefetch_related("lanes")
     context = {
         "form": form,
         "tokens": own,
@@ -45,18 +43,15 @@ def page(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """End a token."""
     token = get_object_or_404(ApiToken.objects.visible_to(request.user), pk=pk)
-    refusal = tokens.revoke(token, actor=cast(User, request.user))
-    if refusal:
-        messages.error(request, refusal.words)
-    else:
-        messages.success(request, f"{token.name} is revoked: the gateway refuses it from now on.")
+    words = f"{token.name} is revoked: the gateway refuses it from now on."
+    say(request, tokens.revoke(token, actor=member(request)), words)
     return redirect("tokens")
 
 
 def _make(request: HttpRequest, form: TokenForm) -> str | None:
     days = form.cleaned_data["days"]
     made = tokens.create_token(
-        owner=cast(User, request.user),
+        owner=member(request),
         name=form.cleaned_data["name"],
         scopes=form.cleaned_data["scopes"],
         lanes=[],

@@ -1,0 +1,22 @@
+"""What several pages need of a request: who it is from, and a word about what was done."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+
+from lanes.refusals import Refusal
+
+
+def member(request: HttpRequest) -> User:
+    """Who is logged in; for views that strangers do not reach."""
+    return cast(User, request.user)
+
+
+def say(request: HttpRequest, done: object, words: str) -> None:
+    """Show these words, or the refusal's if that is what a service answered."""
+    if isinstance(done, Refusal):
+        messages.error(request, done.words)
+    else:
+        messages.success(request, words)
