@@ -111,8 +111,8 @@ class Gate:
 
     def end_all(self) -> None:
         """The process stops: end what still runs, each in its dialect."""
-        for exchanges in list(self._inside.values()):
-            for exchange in list(exchanges):
+        for exchanges in self._inside.values():
+            for exchange in exchanges:
                 exchange.stop(_STOPPING)
 
     def _is_still(self, exchange: Exchange, caller: Caller, asked: Asked) -> bool:
