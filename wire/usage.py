@@ -33,12 +33,14 @@ class Usage:
     booking_id: int | None = None
     preset: str = ""  # slug of what answered
     code: str = ""  # the refusal's, if it was refused
+    queue_ms: float = 0.0  # of the duration: waiting for a load, a switch or a free slot
     first_byte_ms: float | None = None
     bytes_in: int = 0
     bytes_out: int = 0
     is_aborted: bool = False
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = None  # of the prompt's: read from the server's cache
 
 
 def encode_usage(usage: Usage) -> dict[str, bytes]:
@@ -60,13 +62,13 @@ def _checked(usage: Usage) -> Usage:
     for name, longest in _LONGEST.items():
         values[name] = _text(values[name])[:longest]
     values["request_id"] = _text(values["request_id"])
-    for name in ("at", "duration_ms", "first_byte_ms"):
+    for name in ("at", "duration_ms", "queue_ms", "first_byte_ms"):
         values[name] = _number(values[name], is_optional=name == "first_byte_ms")
     for name in ("owner_id", "token_id", "booking_id"):
         values[name] = _whole(values[name], _MOST_BYTES, is_optional=True)
     for name in ("bytes_in", "bytes_out"):
         values[name] = _whole(values[name], _MOST_BYTES)
-    for name in ("prompt_tokens", "completion_tokens"):
+    for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
         values[name] = _whole(values[name], _MOST, is_optional=True)
     values["status"] = _whole(values["status"], 999)
     if not 0 < len(values["request_id"]) <= _LONGEST_ID:

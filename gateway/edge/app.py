@@ -8,7 +8,7 @@ import orjson
 from gateway.edge import catalogue
 from gateway.edge.answer import Answer, Send
 from gateway.edge.body import Receive
-from gateway.edge.call import Call, refuse_unread, serve
+from gateway.edge.call import Call
 from gateway.edge.dialects import Dialect
 from gateway.edge.edge import Edge
 from gateway.edge.headers import find, find_digest
@@ -18,6 +18,7 @@ from gateway.edge.record import CLIENT_GONE_STATUS, usage_of
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.routes import Kind, Matched, match
 from gateway.edge.routing import Asked, Caller
+from gateway.edge.serving import refuse_unread, serve
 
 Scope = dict[str, Any]
 

@@ -16,12 +16,14 @@ from redis.exceptions import RedisError
 
 from gateway.edge.clock import EdgeClock
 from gateway.edge.table import (
+    CATALOGUE_PART,
     LANE_PREFIX,
     PRESETS_PART,
     TOKENS_PART,
     Head,
     Table,
     TableError,
+    decode_catalogue,
     decode_head,
     decode_lane,
     decode_presets,
@@ -151,6 +153,7 @@ class TableHolder:
             confirmed_at=head.confirmed_at,
             tokens=self._parsed.get(TOKENS_PART, {}),
             presets=self._parsed.get(PRESETS_PART, {}),
+            catalogue=self._parsed.get(CATALOGUE_PART, {}),
             lanes={
                 lane.slug: lane
                 for name, lane in self._parsed.items()
@@ -179,6 +182,8 @@ def _parse(name: str, payload: bytes | str, digest: str) -> Any:
             return decode_tokens(payload)
         if name == PRESETS_PART:
             return decode_presets(payload)
+        if name == CATALOGUE_PART:
+            return decode_catalogue(payload)
         return decode_lane(payload) if name.startswith(LANE_PREFIX) else payload
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise TableError(f"the route table's part {name} is of another format: {error}") from error

@@ -17,7 +17,8 @@ STATUSES = MappingProxyType(
         "request_timeout": 408,
         "model_not_loaded": 409,
         "request_too_large": 413,
-        "rate_limited": 429,
+        "rate_limited": 429,  # of a token or a person
+        "lane_busy": 429,  # as many requests as the lane takes, and its queue is full
         "upstream_failed": 502,
         "gpu_exclusive": 503,
         "model_loading": 503,
@@ -27,6 +28,7 @@ STATUSES = MappingProxyType(
         "gateway_starting": 503,
         "gateway_stale": 503,
         "gateway_stopping": 503,
+        "gateway_busy": 503,  # of the gateway itself: bodies, connections
     }
 )
 TELLS_WHEN = frozenset({403, 429, 503})
@@ -41,15 +43,16 @@ class EdgeRefusal:
     code: str
     words: str
     retry_after: int | None = None
+    lane: str = ""  # slug, where waiting for this lane can turn the refusal into an answer
 
 
-def refuse(code: str, words: str, wait: float | None = None) -> EdgeRefusal:
+def refuse(code: str, words: str, wait: float | None = None, *, lane: str = "") -> EdgeRefusal:
     """A refusal by code; `wait` is how many seconds it will last, if anybody knows."""
     status = STATUSES[code]
     retry_after = None
     if status in TELLS_WHEN:
         retry_after = max(1, math.ceil(UNKNOWN_WAIT if wait is None else wait))
-    return EdgeRefusal(status, code, f"SlotServe gateway: {words}", retry_after)
+    return EdgeRefusal(status, code, f"SlotServe gateway: {words}", retry_after, lane)
 
 
 def moment(seconds: float) -> str:

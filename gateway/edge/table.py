@@ -11,8 +11,10 @@ from typing import Any, Protocol
 
 import orjson
 
+FORMAT = 2  # of heads and parts; an edge keeps what it holds when it meets another
 TOKENS_PART = "tokens"
 PRESETS_PART = "presets"
+CATALOGUE_PART = "catalogue"
 LANE_PREFIX = "lane:"
 
 
@@ -37,6 +39,19 @@ class Upstream:
     base_url: str  # http://127.0.0.1:18100
     sealed_key: str
     engine: str = "llama.cpp"
+    slots: int | None = None  # requests it works on at once; None: nobody knows, so no limit
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What callers may want to know of a preset before they name it."""
+
+    name: str  # for people
+    context_length: int | None = None  # tokens for one request
+    capabilities: tuple[str, ...] = ()  # such as "completion", "vision", "embedding"
+    size_bytes: int | None = None
+    load_seconds: float | None = None  # on a lane that has never loaded it
+    lane_seconds: Mapping[str, float] = field(default_factory=dict)  # by lane slug, where it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +87,10 @@ class TokenEntry:
     scopes: tuple[str, ...]
     lanes: tuple[str, ...] = ()  # slugs; empty: every lane
     expires_at: float | None = None
+    requests_per_minute: int | None = None  # None: no limit
+    tokens_per_minute: int | None = None
+    owner_requests_per_minute: int | None = None  # for all tokens of the owner together
+    owner_tokens_per_minute: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +102,7 @@ class Table:
     tokens: Mapping[str, TokenEntry] = field(default_factory=dict)  # by SHA-256, hex
     lanes: Mapping[str, LaneRoute] = field(default_factory=dict)  # by slug
     presets: Mapping[str, str] = field(default_factory=dict)  # any known name -> preset slug
+    catalogue: Mapping[str, ModelInfo] = field(default_factory=dict)  # by preset slug
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +113,7 @@ class Head:
     confirmed_at: float
     clock_offset: float  # the database's clock minus Valkey's TIME, seconds
     parts: Mapping[str, str]  # part name -> digest
+    format: int = FORMAT
 
 
 class Signer(Protocol):
@@ -121,12 +142,16 @@ def encode_head(head: Head, sealer: Signer) -> tuple[bytes, str]:
 
 
 def decode_head(payload: bytes, signature: str, sealer: Signer) -> Head:
-    """The head; TableError when none of the keys signed it."""
+    """The head; TableError when none of the keys signed it, or when its format is not ours."""
     if not sealer.verify(payload, signature):
         raise TableError("the route table's head is not signed by a known key")
     try:
-        return Head(**orjson.loads(payload))
-    except (TypeError, orjson.JSONDecodeError) as error:
+        raw = orjson.loads(payload)
+        if raw.get("format") != FORMAT:
+            words = f"the route table has format {raw.get('format')}, this gateway reads {FORMAT}"
+            raise TableError(f"{words}: run the same release everywhere")
+        return Head(**raw)
+    except (TypeError, AttributeError, orjson.JSONDecodeError) as error:
         raise TableError(f"the route table's head is of another format: {error}") from error
 
 
@@ -143,6 +168,11 @@ def decode_tokens(payload: bytes) -> dict[str, TokenEntry]:
 def decode_presets(payload: bytes) -> dict[str, str]:
     """The "presets" part: every name a caller may use, with its preset's slug."""
     return dict(orjson.loads(payload))
+
+
+def decode_catalogue(payload: bytes) -> dict[str, ModelInfo]:
+    """The "catalogue" part."""
+    return {slug: ModelInfo(**_tuples(raw)) for slug, raw in orjson.loads(payload).items()}
 
 
 def decode_lane(payload: bytes) -> LaneRoute:

@@ -84,7 +84,7 @@ def model_not_found(name: str) -> EdgeRefusal:
 def model_loading(lane: LaneRoute, preset: str | None, now: float) -> EdgeRefusal:
     """503: until it is loaded."""
     words = f"lane '{lane.slug}' is loading {_named(preset or lane.target)}."
-    return refuse("model_loading", words, _until(lane.eta, now))
+    return refuse("model_loading", words, _until(lane.eta, now), lane=lane.slug)
 
 
 def model_switching(lane: LaneRoute, now: float) -> EdgeRefusal:
@@ -93,14 +93,15 @@ def model_switching(lane: LaneRoute, now: float) -> EdgeRefusal:
     wait = _until(lane.eta, now)
     if wait is None:
         wait = _until(lane.drain_until, now)
-    return refuse("model_switching", f"lane '{lane.slug}' is switching {coming}.", wait)
+    words = f"lane '{lane.slug}' is switching {coming}."
+    return refuse("model_switching", words, wait, lane=lane.slug if lane.target else "")
 
 
 def model_failed(lane: LaneRoute, now: float) -> EdgeRefusal:
     """503: until the next try."""
     reason = f": {lane.failure}" if lane.failure else ""
     words = f"{_named(lane.target)} failed to run on lane '{lane.slug}'{reason}"
-    return refuse("model_failed", words, _until(lane.retry_at, now))
+    return refuse("model_failed", words, _until(lane.retry_at, now), lane=lane.slug)
 
 
 def no_model_loaded(lane: LaneRoute) -> EdgeRefusal:
