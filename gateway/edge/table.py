@@ -52,6 +52,7 @@ class ModelInfo:
     size_bytes: int | None = None
     load_seconds: float | None = None  # on a lane that has never loaded it
     lane_seconds: Mapping[str, float] = field(default_factory=dict)  # by lane slug, where it has
+    lanes: tuple[str, ...] = ()  # slugs of the lanes that can hold it: its file is on their host
 
 
 @dataclass(frozen=True, slots=True)
