@@ -96,7 +96,7 @@ def candidates(
     token = identify(table, caller, now, is_stale=is_stale)
     if isinstance(token, EdgeRefusal):
         return token
-    lanes = tuple(_permitted(table, token, request.lane))
+    lanes = tuple(permitted(table, token, request.lane))
     own = tuple(lane for lane in lanes if _is_owner(lane, token, now))
     if is_stale and not own:
         return verdicts.gateway_stale(now - table.confirmed_at)
@@ -154,18 +154,19 @@ def active_grant(lane: LaneRoute, now: float) -> Grant | None:
     return None
 
 
-def wanted_slug(table: Table, request: Asked) -> str | None:
-    """The preset that the request names, by slug or alias."""
-    return None if request.name is None else table.presets.get(request.name, request.name)
-
-
-def _permitted(table: Table, token: TokenEntry, slug: str | None) -> Iterable[LaneRoute]:
+def permitted(table: Table, token: TokenEntry, slug: str | None) -> Iterable[LaneRoute]:
+    """The lanes that this token may use: of all, or of the one that is named."""
     if slug is not None:
         lane = table.lanes.get(slug)
         lanes: Iterable[LaneRoute] = () if lane is None else (lane,)
     else:
         lanes = table.lanes.values()
     return (lane for lane in lanes if not token.lanes or lane.slug in token.lanes)
+
+
+def wanted_slug(table: Table, request: Asked) -> str | None:
+    """The preset that the request names, by slug or alias."""
+    return None if request.name is None else table.presets.get(request.name, request.name)
 
 
 def _is_owner(lane: LaneRoute, token: TokenEntry, now: float) -> bool:
