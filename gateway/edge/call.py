@@ -10,8 +10,10 @@ from gateway.edge.exchange import Exchange
 from gateway.edge.gate import Gate
 from gateway.edge.headers import Headers
 from gateway.edge.holder import TableHolder
+from gateway.edge.limits import Limits
 from gateway.edge.routes import Matched
 from gateway.edge.routing import Caller
+from gateway.edge.slots import Slots
 from gateway.edge.upstreams import ServerPool
 
 
@@ -24,6 +26,8 @@ class Parts:
     holder: TableHolder
     gate: Gate
     pool: ServerPool
+    slots: Slots
+    limits: Limits
 
 
 @dataclass(slots=True)

@@ -14,9 +14,11 @@ from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig
 from gateway.edge.gate import Gate
 from gateway.edge.holder import TableHolder
+from gateway.edge.limits import Limits
 from gateway.edge.metering import UsageSink
 from gateway.edge.metrics import EdgeMetrics
 from gateway.edge.reports import Reporter
+from gateway.edge.slots import Slots
 from gateway.edge.table import Table
 from gateway.edge.upstreams import ServerPool
 from wire.sealing import Sealer
@@ -46,7 +48,11 @@ class Edge:
             connect_seconds=config.connect_seconds,
             answer_seconds=config.answer_seconds,
         )
-        self.parts = Parts(config, self.clock, self.holder, self.gate, self.pool)
+        self.slots = Slots()
+        self.limits = Limits(self.clock)
+        self.parts = Parts(
+            config, self.clock, self.holder, self.gate, self.pool, self.slots, self.limits
+        )
         self.metrics = EdgeMetrics(
             lambda: self.gate.in_flight, self._table_age, lambda: self.usage.dropped
         )

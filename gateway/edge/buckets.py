@@ -1,0 +1,83 @@
+"""Buckets of rate limits: how much of a minute's worth has been used, and when there is room. Pure.
+
+A bucket holds one minute's worth of its limit and refills evenly. Use may go beyond the limit
+(tokens are charged when the answer is known); then it must refill first. Times are seconds of any
+clock that does not go back.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MINUTE = 60.0
+_GRAIN = 1e-6  # less than this is a rounding error
+
+
+@dataclass(slots=True)
+class Bucket:
+    """What has been used of it, at a moment. A fresh one is full."""
+
+    used: float = 0.0
+    at: float = 0.0
+    untold: float = 0.0  # the part of `used` that other edges do not know of yet
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """So much a minute, of somebody. `is_counted`: each request uses one."""
+
+    name: str
+    per_minute: int
+    bucket: Bucket
+    is_counted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """The limit that is in the way, and for how many seconds."""
+
+    limit: Limit
+    seconds: float
+
+
+def refill(limit: Limit, now: float) -> None:
+    """Bring its bucket to this moment."""
+    bucket = limit.bucket
+    if now > bucket.at:
+        gained = (now - bucket.at) * limit.per_minute / MINUTE
+        bucket.used = max(0.0, bucket.used - gained)
+        bucket.untold = min(bucket.untold, bucket.used)
+        bucket.at = now
+
+
+def wait_of(limit: Limit, share: int = 1) -> float:
+    """Seconds until one more fits, of a bucket brought to this moment; 0: it does now.
+
+    With a share of n, one counts as n: the limit is then divided by n, but never below one.
+    """
+    if limit.per_minute < 1:
+        return MINUTE
+    over = limit.bucket.used + min(share, limit.per_minute) - limit.per_minute
+    return over * MINUTE / limit.per_minute if over > _GRAIN else 0.0
+
+
+def admit(limits: Iterable[Limit], now: float, share: int = 1) -> Full | None:
+    """Use one request of each, or nothing and the limit that lasts longest."""
+    worst = None
+    for limit in limits:
+        refill(limit, now)
+        seconds = wait_of(limit, share)
+        if seconds and (worst is None or seconds > worst.seconds):
+            worst = Full(limit, seconds)
+    if worst is None:
+        for limit in limits:
+            if limit.is_counted:
+                limit.bucket.used += min(share, limit.per_minute)
+                limit.bucket.untold += 1
+    return worst
+
+
+def charge(limit: Limit, amount: float, now: float, share: int = 1) -> None:
+    """Use so much, whether it fits or not."""
+    refill(limit, now)
+    limit.bucket.used += amount * share
+    limit.bucket.untold += amount
