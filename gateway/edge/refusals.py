@@ -44,15 +44,18 @@ class EdgeRefusal:
     words: str
     retry_after: int | None = None
     lane: str = ""  # slug, where waiting for this lane can turn the refusal into an answer
+    about: str = ""  # slug of the lane that refused, where waiting does not help
 
 
-def refuse(code: str, words: str, wait: float | None = None, *, lane: str = "") -> EdgeRefusal:
+def refuse(
+    code: str, words: str, wait: float | None = None, *, lane: str = "", about: str = ""
+) -> EdgeRefusal:
     """A refusal by code; `wait` is how many seconds it will last, if anybody knows."""
     status = STATUSES[code]
     retry_after = None
     if status in TELLS_WHEN:
         retry_after = max(1, math.ceil(UNKNOWN_WAIT if wait is None else wait))
-    return EdgeRefusal(status, code, f"SlotServe gateway: {words}", retry_after, lane)
+    return EdgeRefusal(status, code, f"SlotServe gateway: {words}", retry_after, lane, about)
 
 
 def moment(seconds: float) -> str:

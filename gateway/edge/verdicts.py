@@ -64,7 +64,7 @@ def no_lane(slug: str | None) -> EdgeRefusal:
 def gpu_reserved(lane: LaneRoute, grant: Grant, now: float) -> EdgeRefusal:
     """403: somebody else's slot."""
     words = f"lane '{lane.slug}' is reserved by another member until {moment(grant.end)}."
-    return refuse("gpu_reserved", words, grant.end - now)
+    return refuse("gpu_reserved", words, grant.end - now, about=lane.slug)
 
 
 def gpu_exclusive(lane: LaneRoute, grant: Grant, now: float) -> EdgeRefusal:
@@ -73,7 +73,7 @@ def gpu_exclusive(lane: LaneRoute, grant: Grant, now: float) -> EdgeRefusal:
         f"you have booked the whole GPU of lane '{lane.slug}' until {moment(grant.end)}, "
         "so no model server runs there."
     )
-    return refuse("gpu_exclusive", words, grant.end - now)
+    return refuse("gpu_exclusive", words, grant.end - now, about=lane.slug)
 
 
 def model_not_found(name: str) -> EdgeRefusal:
@@ -101,13 +101,21 @@ def model_failed(lane: LaneRoute, now: float) -> EdgeRefusal:
     """503: until the next try."""
     reason = f": {lane.failure}" if lane.failure else ""
     words = f"{_named(lane.target)} failed to run on lane '{lane.slug}'{reason}"
-    return refuse("model_failed", words, _until(lane.retry_at, now), lane=lane.slug)
+    comes_again = lane.slug if lane.retry_at is not None else ""
+    return refuse("model_failed", words, _until(lane.retry_at, now), lane=comes_again)
+
+
+def lane_busy(slug: str, waiting: int, wait: float) -> EdgeRefusal:
+    """429: the server has as many requests as it works on at once, and others wait already."""
+    words = f"lane '{slug}' is working on all the requests it takes"
+    words += f" and {waiting} more are waiting." if waiting else "."
+    return refuse("lane_busy", words, wait, lane=slug)
 
 
 def no_model_loaded(lane: LaneRoute) -> EdgeRefusal:
     """503: nothing is loaded and nothing is coming."""
     why = "has no model loaded" if lane.enabled else "is switched off by an administrator"
-    return refuse("no_model_loaded", f"lane '{lane.slug}' {why}.", 60)
+    return refuse("no_model_loaded", f"lane '{lane.slug}' {why}.", 60, about=lane.slug)
 
 
 def model_not_loaded(
@@ -126,7 +134,7 @@ def model_not_loaded(
         start, slug = min(upcoming)
         booked = f"it is next booked at {moment(start)} on lane '{slug}'"
     words = f"'{_cut(name)}' is not loaded: lane '{lane.slug}' runs {upstream.preset}; {booked}."
-    return refuse("model_not_loaded", words)
+    return refuse("model_not_loaded", words, about=lane.slug)
 
 
 def condition(lane: LaneRoute, now: float) -> Upstream | EdgeRefusal:
