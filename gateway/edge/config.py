@@ -21,6 +21,10 @@ class EdgeConfig:
     answer_seconds: float = 3600.0  # without a byte from a model server
     stalled_seconds: float = 300.0  # for a client to take what waits for it
     drain_seconds: float = 30.0
+    queue_per_lane: int = 32  # requests that may wait; 0: none
+    queue_seconds: float = 60.0  # for a free slot
+    wait_seconds: float = 0.0  # for a load or a switch, when the client does not say
+    wait_most_seconds: float = 600.0  # when it does
     stop_seconds: float = 30.0  # what running requests get when the edge is stopped
 
 
@@ -37,6 +41,10 @@ def read_config(host: str, port: int) -> EdgeConfig:
         answer_seconds=read_number("SLOTSERVE_ANSWER_SECONDS", 3600.0, least=1.0),
         stalled_seconds=read_number("SLOTSERVE_STALLED_SECONDS", 300.0, least=1.0),
         drain_seconds=drain,
+        queue_per_lane=read_whole("SLOTSERVE_QUEUE_PER_LANE", 32),
+        queue_seconds=read_number("SLOTSERVE_QUEUE_SECONDS", 60.0),
+        wait_seconds=read_number("SLOTSERVE_WAIT_SECONDS", 0.0),
+        wait_most_seconds=read_number("SLOTSERVE_WAIT_MOST_SECONDS", 600.0),
         stop_seconds=read_number("SLOTSERVE_EDGE_STOP_SECONDS", drain),
     )
 

@@ -61,6 +61,16 @@ def choose(  # the shape is fixed by the design; the keywords have defaults
 
     `now` is the edge's clock in the database's time; `in_flight` counts requests by lane.
     """
+    found = routes_to(table, caller, request, now, max_age=max_age)
+    if isinstance(found, EdgeRefusal):
+        return found
+    return min(found, key=lambda route: in_flight.get(route.lane.slug, 0))
+
+
+def routes_to(
+    table: Table | None, caller: Caller, request: Asked, now: float, *, max_age: float = MAX_AGE
+) -> list[Route] | EdgeRefusal:
+    """Every lane that serves this request now, at least one; else the most helpful refusal."""
     found = candidates(table, caller, request, now, max_age=max_age)
     if isinstance(found, EdgeRefusal):
         return found
@@ -68,7 +78,7 @@ def choose(  # the shape is fixed by the design; the keywords have defaults
     answers = [serve(table, token, lane, request, now) for lane in lanes]
     routes = [answer for answer in answers if isinstance(answer, Route)]
     if routes:
-        return min(routes, key=lambda route: in_flight.get(route.lane.slug, 0))
+        return routes
     refused = [
         (lane, answer)
         for lane, answer in zip(lanes, answers, strict=True)
