@@ -9,7 +9,7 @@ import pytest
 import redis.asyncio as redis
 
 from gateway.edge import metering
-from gateway.edge.metering import Tail, UsageSink
+from gateway.edge.metering import UsageSink
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, STRANGER, Running, bearer, edge_at, grant, lane, until
@@ -107,26 +107,6 @@ async def test_a_full_buffer_drops_the_oldest_and_counts(
     assert [usage.request_id for usage in await _records(client, 3)] == ["2", "3", "4"]
     assert sink.dropped == 2
     await client.aclose()
-
-
-@pytest.mark.parametrize(
-    ("chunks", "expected"),
-    [
-        ([b'{"usage":{"completion_tokens":3,"prompt_tokens":7}}'], (7, 3)),
-        ([b'data: {"usage": {"completion_to', b'kens": 3, "prompt_tokens": 7}}\n\n'], (7, 3)),
-        ([b'{"usage":{"input_tokens":9,"output_tokens":1}}'], (9, 1)),
-        ([b'{"content":"\\"prompt_tokens\\": 5"}'], (None, None)),
-        ([b'{"usage":{"prompt_tokens":1}}', b"x" * 5_000], (None, None)),
-        ([], (None, None)),
-    ],
-)
-def test_token_counts_are_read_from_the_tail(
-    chunks: list[bytes], expected: tuple[int | None, int | None]
-) -> None:
-    tail = Tail()
-    for chunk in chunks:
-        tail.add(chunk)
-    assert tail.tokens() == expected
 
 
 async def test_metrics_and_ready_tell_what_is_so(edge: Running) -> None:

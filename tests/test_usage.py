@@ -90,7 +90,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
         {"status": 10**6},
         {"bytes_out": -1},
         {"bytes_out": 1.5},
-        {"owner_id": 2**70},
+        {"owner_id": 2**63},
         {"prompt_tokens": 2**31},
         {"is_aborted": "no"},
     ],

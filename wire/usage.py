@@ -1,15 +1,18 @@
 """What edges say of the requests they have answered or refused: one JSON record each.
 
-An edge appends to the stream USAGE_STREAM with `XADD … MAXLEN ~ STREAM_LENGTH`; the worker moves
-the records to the database. Never a prompt, an answer or a token's text.
+An edge appends to the stream USAGE_STREAM while that is shorter than STREAM_LENGTH, and keeps the
+rest in a file until the worker has moved records to the database. Nobody trims the stream, so that
+nothing vanishes uncounted. Never a prompt, an answer or a token's text.
 """
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-STREAM_LENGTH = 100_000  # what may wait while the worker is down; older records go
+import orjson
+
+STREAM_LENGTH = 100_000  # what may wait in the stream while the worker is down
 FIELD = "record"  # of a stream entry
 _LONGEST_ID = 36
 _LONGEST = {"lane": 63, "preset": 63, "route": 100, "code": 40}
@@ -41,18 +44,30 @@ class Usage:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None  # of the prompt's: read from the server's cache
+    is_estimated: bool = False  # completion_tokens: events of a stream that told no count
+
+
+_NAMES = frozenset(field.name for field in fields(Usage))
 
 
 def encode_usage(usage: Usage) -> dict[str, bytes]:
     """The fields of its stream entry."""
-    return {FIELD: json.dumps(asdict(usage), separators=(",", ":")).encode()}
+    return {FIELD: encode_line(usage)}
 
 
-def decode_usage(fields: dict[bytes, bytes]) -> Usage | None:
-    """The record of a stream entry, or None when it is not one. Texts are cut to their length."""
+def encode_line(usage: Usage) -> bytes:
+    """The record alone, as JSON without a line's end."""
+    return orjson.dumps(usage)
+
+
+def decode_usage(entry: dict[bytes, bytes]) -> Usage | None:
+    """The record of a stream entry, or None when it is not one. Texts are cut to their length.
+
+    What a newer edge tells besides is left out.
+    """
     try:
-        raw = json.loads(fields[FIELD.encode()])
-        return _checked(Usage(**raw))
+        raw = json.loads(entry[FIELD.encode()])
+        return _checked(Usage(**{name: raw[name] for name in raw if name in _NAMES}))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -73,8 +88,8 @@ def _checked(usage: Usage) -> Usage:
     values["status"] = _whole(values["status"], 999)
     if not 0 < len(values["request_id"]) <= _LONGEST_ID:
         raise ValueError(f"a request id has 1 to {_LONGEST_ID} characters")
-    if not isinstance(values["is_aborted"], bool):
-        raise ValueError("is_aborted is not a flag")
+    if not all(isinstance(values[name], bool) for name in ("is_aborted", "is_estimated")):
+        raise ValueError("is_aborted or is_estimated is not a flag")
     return Usage(**values)
 
 

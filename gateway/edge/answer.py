@@ -1,13 +1,15 @@
 """One answer to one client: what has been sent of it, and how it may still end."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from gateway.edge.answer_headers import refusal_headers
 from gateway.edge.dialects import Dialect, error_body, error_event
 from gateway.edge.headers import Headers
-from gateway.edge.metering import Tail
 from gateway.edge.refusals import EdgeRefusal
+from gateway.edge.routing import Route
+from gateway.edge.tail import NoTail, StreamTail, Tail, tail_for
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 JSON = (b"content-type", b"application/json")
@@ -17,15 +19,28 @@ _CLOSE = (b"connection", b"close")
 class Answer:
     """Sends head, chunks and end, and knows how far it has come."""
 
-    def __init__(self, send: Send, dialect: Dialect, request_id: str) -> None:
+    def __init__(
+        self,
+        send: Send,
+        dialect: Dialect,
+        request_id: str,
+        more: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
         self.dialect = dialect
         self.status: int | None = None  # once the head is out
         self.refusal: EdgeRefusal | None = None
         self.bytes_out = 0
         self.first_byte_at: float | None = None  # monotonic
-        self.tail = Tail()
+        self.tail: Tail = NoTail()  # until the head tells what comes
         self._send = send
-        self._request_id = request_id
+        self.notes: Callable[[Route], Headers] = lambda _: []  # on where it ran
+        self._own: Headers = [
+            (b"x-request-id", request_id.encode()),
+            (b"x-accel-buffering", b"no"),
+            *more,
+        ]
+        if dialect is Dialect.ANTHROPIC:
+            self._own.append((b"request-id", request_id.encode()))
         self._is_stream = False
 
     @property
@@ -35,13 +50,10 @@ class Answer:
 
     async def start(self, status: int, headers: Headers) -> None:
         """Send the head."""
-        self._is_stream = any(
-            name == b"content-type" and value.lower().startswith(b"text/event-stream")
-            for name, value in headers
-        )
-        own = [(b"x-request-id", self._request_id.encode()), (b"x-accel-buffering", b"no")]
+        self.tail = tail_for(headers)
+        self._is_stream = isinstance(self.tail, StreamTail)
         await self._send(
-            {"type": "http.response.start", "status": status, "headers": [*headers, *own]}
+            {"type": "http.response.start", "status": status, "headers": [*headers, *self._own]}
         )
         self.status = status
 
@@ -92,6 +104,4 @@ class Answer:
         self.refusal = refusal
         length = len(error_body(self.dialect, refusal))
         headers = [*headers, JSON, (b"content-length", str(length).encode())]
-        if refusal.retry_after is not None:
-            headers.append((b"retry-after", str(refusal.retry_after).encode()))
-        await self.start(refusal.status, headers)
+        await self.start(refusal.status, [*headers, *refusal_headers(refusal)])

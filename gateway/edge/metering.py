@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections import deque
 from itertools import islice
 
@@ -19,9 +18,6 @@ _PAUSE_SECONDS = 0.2  # records gather for so long before they are sent
 _RETRY_SECONDS = 1.0
 _LAST_SECONDS = 2.0
 _BROKEN = (RedisError, OSError, TimeoutError)
-TAIL_BYTES = 4096
-_PROMPT = re.compile(rb'"(?:prompt|input)_tokens"\s*:\s*(\d{1,9})\b')
-_COMPLETION = re.compile(rb'"(?:completion|output)_tokens"\s*:\s*(\d{1,9})\b')
 
 
 class UsageSink:
@@ -71,29 +67,3 @@ class UsageSink:
             for _ in range(len(batch) - (self.dropped - dropped)):
                 self._buffer.popleft()
         self._filled.clear()
-
-
-class Tail:
-    """The last bytes of an answer, where servers put the token counts; never the answer itself."""
-
-    def __init__(self) -> None:
-        self._kept = b""
-
-    def add(self, chunk: bytes) -> None:
-        """The next bytes of the answer."""
-        self._kept = (
-            (self._kept + chunk)[-TAIL_BYTES:] if len(chunk) < TAIL_BYTES else chunk[-TAIL_BYTES:]
-        )
-
-    def ends_event(self) -> bool:
-        """Whether the last event of a stream is complete."""
-        return not self._kept or self._kept.endswith((b"\n\n", b"\r\n\r\n"))
-
-    def tokens(self) -> tuple[int | None, int | None]:
-        """Prompt and completion tokens, if the answer tells them."""
-        return _last(_PROMPT, self._kept), _last(_COMPLETION, self._kept)
-
-
-def _last(pattern: re.Pattern[bytes], text: bytes) -> int | None:
-    found = pattern.findall(text)
-    return int(found[-1]) if found else None

@@ -1,10 +1,14 @@
 """What is recorded of a request: who, where, how long, how much. Never what was said."""
 
+from dataclasses import replace
+
 from gateway.edge.call import Call
 from gateway.edge.table import Table, TokenEntry
+from gateway.edge.token_counts import TokenCounts
 from wire.usage import Usage
 
 CLIENT_GONE_STATUS = 499
+_GENERATING = ("/completions", "/completion", "/responses", "/messages", "/infill")
 
 
 def usage_of(
@@ -18,7 +22,7 @@ def usage_of(
     if token is None:
         return None
     answer, route = call.answer, call.exchange.route if call.exchange else None
-    prompt, completion = answer.tail.tokens()
+    counts = counts_of(call)
     first = answer.first_byte_at
     return Usage(
         request_id=request_id,
@@ -36,9 +40,26 @@ def usage_of(
         bytes_in=call.bytes_in,
         bytes_out=answer.bytes_out,
         is_aborted=call.is_gone,
-        prompt_tokens=prompt,
-        completion_tokens=completion,
+        queue_ms=call.queue_seconds * 1000,
+        prompt_tokens=counts.prompt,
+        completion_tokens=counts.completion,
+        cached_tokens=counts.cached,
+        is_estimated=counts.is_estimated,
     )
+
+
+def counts_of(call: Call) -> TokenCounts:
+    """The tokens that its answer tells of.
+
+    A stream that was cut, or whose server counts none, is estimated: servers send an event for
+    each token, and a few more. The prompt of such a request stays unknown.
+    """
+    answer = call.answer
+    counts = answer.tail.counts()
+    is_text = call.matched.route.path.endswith(_GENERATING) and answer.status == 200
+    if counts.completion is not None or not (is_text and answer.tail.events):
+        return counts
+    return replace(counts, completion=answer.tail.events, is_estimated=True)
 
 
 def _token(table: Table | None, digest: str | None) -> TokenEntry | None:
