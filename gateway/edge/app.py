@@ -1,18 +1,21 @@
 """The edge as a plain ASGI application."""
 
 import os
+from functools import partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 import orjson
 
-from gateway.edge import catalogue
 from gateway.edge.answer import Answer, Send
 from gateway.edge.body import Receive
 from gateway.edge.call import Call
+from gateway.edge.catalogue import Model, list_models, one_model
 from gateway.edge.dialects import Dialect
 from gateway.edge.edge import Edge
-from gateway.edge.headers import find, find_digest
+from gateway.edge.headers import Headers, find, find_digest
 from gateway.edge.metrics import CONTENT_TYPE
+from gateway.edge.model_shapes import list_body, model_body
 from gateway.edge.readiness import readiness
 from gateway.edge.record import CLIENT_GONE_STATUS, usage_of
 from gateway.edge.refusals import EdgeRefusal, refuse
@@ -49,8 +52,9 @@ class EdgeApp:
         arrived = self.edge.clock.monotonic()
         request_id = os.urandom(16).hex()
         matched = match(scope.get("raw_path") or scope["path"].encode())
-        dialect = matched.route.dialect if matched else Dialect.OPENAI
-        answer = Answer(send, dialect, request_id)
+        cors = self.edge.cors
+        more = cors.answer_headers(scope["headers"]) if cors is not None else ()
+        answer = Answer(send, _dialect(scope, matched), request_id, more)
         try:
             await self._answer(scope, matched, receive, answer, request_id)
         finally:
@@ -68,12 +72,25 @@ class EdgeApp:
         request_id: str,
     ) -> None:
         refusal = _refuse_route(scope["method"], matched)
-        if refusal is not None or matched is None:
+        allowed = self._preflight(scope, matched)
+        if allowed is not None:
+            await answer.start(204, allowed)
+            await answer.finish()
+        elif refusal is not None or matched is None:
             await refuse_unread(answer, receive, refusal or _NO_ROUTE)
         elif matched.route.kind is Kind.FORWARD:
             await self._model_call(scope, matched, receive, answer, request_id)
         else:
             await self._own_answer(scope, matched, answer)
+
+    def _preflight(self, scope: Scope, matched: Matched | None) -> Headers | None:
+        """What a browser asks before it lets a page of another origin call; None for the rest."""
+        cors = self.edge.cors
+        if cors is None or matched is None or scope["method"] != "OPTIONS":
+            return None
+        if matched.route.kind in _FOR_OPERATORS:
+            return None
+        return cors.preflight_headers(scope["headers"], matched.route.methods)
 
     async def _model_call(
         self, scope: Scope, matched: Matched, receive: Receive, answer: Answer, request_id: str
@@ -90,13 +107,23 @@ class EdgeApp:
             receive=receive,
             answer=answer,
         )
+        answer.notes = partial(self.edge.notes.headers, path=matched.route.path)
         try:
             await serve(call)
         finally:
             ended = clock.monotonic()
+            self._learn(call, ended - arrived)
             usage = usage_of(call, request_id=request_id, at=at, arrived=arrived, ended=ended)
             if usage is not None:
                 self.edge.usage.put(usage)
+
+    def _learn(self, call: Call, seconds: float) -> None:
+        """How long a whole answer took, for the warnings of those that follow."""
+        exchange = call.exchange
+        if exchange is not None and exchange.is_complete and call.answer.status == 200:
+            route, path = exchange.route, call.matched.route.path
+            key = (route.lane.slug, route.upstream.preset, path)
+            self.edge.typical.add(key, seconds - call.queue_seconds)
 
     async def _own_answer(self, scope: Scope, matched: Matched, answer: Answer) -> None:
         kind = matched.route.kind
@@ -109,6 +136,7 @@ class EdgeApp:
                 edge.clock.now(),
                 skew=edge.clock.skew(),
                 max_age=edge.config.table_max_age,
+                is_stopping=edge.is_stopping,
             )
             headers = [] if is_ready else [(b"retry-after", b"1")]
             await answer.send_json(200 if is_ready else 503, orjson.dumps(body), headers)
@@ -124,18 +152,30 @@ class EdgeApp:
         caller, lane = Caller(find_digest(scope["headers"])), _lane(scope, matched)
         table, now = self.edge.holder.table, self.edge.clock.now()
         max_age = self.edge.config.table_max_age
+        found: tuple[Model, ...] | Model | EdgeRefusal
         if matched.model is None:
-            found = catalogue.list_models(table, caller, lane, now, max_age=max_age)
+            found = list_models(table, caller, lane, now, max_age=max_age)
         else:
-            asked = Asked(matched.model, lane)
-            found = catalogue.one_model(table, caller, asked, now, max_age=max_age)
+            found = one_model(table, caller, Asked(matched.model, lane), now, max_age=max_age)
         if isinstance(found, EdgeRefusal):
             await answer.refuse(found)
+        elif isinstance(found, Model):
+            await answer.send_json(200, orjson.dumps(model_body(found, answer.dialect)))
         else:
-            await answer.send_json(200, orjson.dumps(found))
+            query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+            await answer.send_json(200, orjson.dumps(list_body(found, answer.dialect, query)))
 
 
+_FOR_OPERATORS = frozenset({Kind.HEALTH, Kind.READY, Kind.METRICS})
 _NO_ROUTE = refuse("route_not_found", "there is nothing at this path; see /v1/models.")
+
+
+def _dialect(scope: Scope, matched: Matched | None) -> Dialect:
+    """The route's own; else Anthropic's for its clients, which name a version of it."""
+    if matched is not None and matched.route.kind is Kind.FORWARD:
+        return matched.route.dialect
+    is_anthropic = find(scope["headers"], b"anthropic-version") is not None
+    return Dialect.ANTHROPIC if is_anthropic else Dialect.OPENAI
 
 
 def _refuse_route(method: str, matched: Matched | None) -> EdgeRefusal | None:

@@ -5,6 +5,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.edge.cors import read_origins
 from wire.env import SettingError, read_number, read_path, read_text, read_whole
 
 
@@ -26,6 +27,7 @@ class EdgeConfig:
     wait_seconds: float = 0.0  # for a load or a switch, when the client does not say
     wait_most_seconds: float = 600.0  # when it does
     stop_seconds: float = 30.0  # what running requests get when the edge is stopped
+    cors_origins: tuple[str, ...] = ()  # whose pages may call; none: CORS is off
 
 
 def read_config(host: str, port: int) -> EdgeConfig:
@@ -46,6 +48,7 @@ def read_config(host: str, port: int) -> EdgeConfig:
         wait_seconds=read_number("SLOTSERVE_WAIT_SECONDS", 0.0),
         wait_most_seconds=read_number("SLOTSERVE_WAIT_MOST_SECONDS", 600.0),
         stop_seconds=read_number("SLOTSERVE_EDGE_STOP_SECONDS", drain),
+        cors_origins=read_origins(),
     )
 
 

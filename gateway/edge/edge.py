@@ -8,10 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 import redis.asyncio as redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
+from gateway.edge.answer_headers import RouteNotes
 from gateway.edge.call import Parts
 from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig
+from gateway.edge.cors import Cors
 from gateway.edge.gate import Gate
 from gateway.edge.holder import TableHolder
 from gateway.edge.limits import Limits
@@ -20,6 +23,7 @@ from gateway.edge.metrics import EdgeMetrics
 from gateway.edge.reports import Reporter
 from gateway.edge.slots import Slots
 from gateway.edge.table import Table
+from gateway.edge.typical import TypicalTimes
 from gateway.edge.upstreams import ServerPool
 from wire.sealing import Sealer
 
@@ -28,6 +32,8 @@ VALKEY_SECONDS = 2.0  # for any answer; what waits is off the request's path
 _AGAIN_SECONDS = 1.0
 _CANCEL_AGAIN_SECONDS = 0.2
 _SWEEP_SECONDS = 1.0
+_FIRST_LOOK_SECONDS = 3.0
+_BROKEN = (RedisError, OSError, TimeoutError)
 _LEAVING_SECONDS = 2.0  # for cancelled requests to close their connections
 
 
@@ -56,11 +62,16 @@ class Edge:
         self.metrics = EdgeMetrics(
             lambda: self.gate.in_flight, self._table_age, lambda: self.usage.dropped
         )
+        self.cors = Cors(config.cors_origins) if config.cors_origins else None
+        self.typical = TypicalTimes()
+        self.notes = RouteNotes(self.clock, self.typical, config.drain_seconds)
         self._changed = asyncio.Event()
+        self.is_stopping = False  # on the way out, though requests that come are still served
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Loops run inside; afterwards requests have ended, goodbye is said, all is closed."""
+        await self._look_first()
         loops = (self.holder.run, self.reporter.run, self.usage.run, self._follow, self._sweep)
         tasks = [asyncio.create_task(_keep_up(loop)) for loop in loops]
         try:
@@ -72,6 +83,13 @@ class Edge:
             await self.usage.flush()
             await self.pool.close()
             await self._client.aclose()
+
+    async def _look_first(self) -> None:
+        """Be known to the hosts, and hold the table, before the first request is taken."""
+        with contextlib.suppress(*_BROKEN):
+            async with asyncio.timeout(_FIRST_LOOK_SECONDS):
+                await self.holder.refresh()
+                await self.reporter.write()
 
     def _on_table(self, _: Table) -> None:
         """A new table: end what must end, echo its generations, let draining servers go."""

@@ -14,7 +14,6 @@ from gateway.edge.body import pieces
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.headers import Headers, client_headers, upstream_headers
 from gateway.edge.refusals import EdgeRefusal, refuse
-from gateway.edge.routing import Route
 from gateway.edge.upstreams import ON_CONNECTED, Server
 
 logger = logging.getLogger(__name__)
@@ -68,7 +67,7 @@ async def _exchange(
                 failure = "the model server does not accept the gateway's key."
                 raise aiohttp.ClientError(failure)
             failure = "the model server broke off its answer."
-            await answer.start(response.status, _headers(response, exchange.route))
+            await answer.start(response.status, _headers(response, answer.notes(exchange.route)))
             async for chunk in chunks:
                 exchange.writing_since = time.monotonic()
                 await answer.write(chunk)
@@ -112,12 +111,9 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
         yield piece
 
 
-def _headers(response: aiohttp.ClientResponse, route: Route) -> Headers:
+def _headers(response: aiohttp.ClientResponse, notes: Headers) -> Headers:
     headers = client_headers(response.raw_headers)
-    headers.append((b"x-slotserve-lane", route.lane.slug.encode()))
-    headers.append((b"x-slotserve-preset", route.upstream.preset.encode()))
-    if route.fallback is not None:
-        headers.append((b"x-slotserve-fallback", route.fallback.encode()))
+    headers += notes
     if response.status == 503 and "retry-after" not in response.headers:
         headers.append((b"retry-after", b"1"))
     return headers
