@@ -3,6 +3,8 @@
 httptools reads a head of any size for any time, so that a stranger could fill the memory or hold
 all connections. And it drops the body of a request that offers an upgrade, as Java's HTTP client
 does with each first one: what follows would be read as another request.
+
+A server that stops would close connections at once whose next request is on its way: they linger.
 """
 
 import asyncio
@@ -14,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 MOST_HEAD_BYTES = 65_536
 HEAD_SECONDS = 30.0
 BODY_SECONDS = 150.0  # more than the edge's own limit, which answers in the caller's dialect
+LINGER_SECONDS = 1.0  # for a request that was sent before its client could know of the stop
 _UPGRADE = frozenset({b"upgrade", b"http2-settings"})
 _TOO_LARGE = "431 Request Header Fields Too Large"
 _TOO_SLOW = "408 Request Timeout"
@@ -33,6 +36,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unused_bytes = 0  # since the last head or piece of a body
         self._waiting: asyncio.TimerHandle | None = None
         self._is_upgrade = False
+        self._is_stopping = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """From now on a head is waited for."""
@@ -76,6 +80,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self._stop_waiting()
             self._wait(BODY_SECONDS)
             super().on_headers_complete()
+            if self._is_stopping:
+                self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         """Pass it on."""
@@ -89,6 +95,22 @@ class GuardedProtocol(HttpToolsProtocol):
             self._stop_waiting()
             super().on_message_complete()
 
+    def shutdown(self) -> None:
+        """Say `Connection: close` with the next answer, and wait a moment for its request.
+
+        An answer that has begun without saying so must not end its connection: the client may
+        send another request right behind it.
+        """
+        self._is_stopping = True
+        self.timeout_keep_alive = self._linger()  # type: ignore[assignment]
+        if not self._is_answering():
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        elif not self.cycle.response_started:
+            self.cycle.keep_alive = False
+
     def _read_without_upgrade(self, rest: bytes) -> None:
         """Read the same request again as if it had not offered an upgrade: a server may do so."""
         method = self.parser.get_method()
@@ -101,6 +123,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self.parser = httptools.HttpRequestParser(self)
         self._unused_bytes = 0
         self.data_received(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+
+    def _linger(self) -> float:
+        """Less than what the whole stop may take."""
+        most = self.config.timeout_graceful_shutdown
+        return LINGER_SECONDS if most is None else min(LINGER_SECONDS, most / 2)
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete

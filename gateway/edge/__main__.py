@@ -1,8 +1,8 @@
-"""`python -m gateway.edge [--host 127.0.0.1] [--port 8001]`."""
+"""`python -m gateway.edge [--host 127.0.0.1] [--port 8001] [--workers 1]`."""
 
 import sys
 
-from gateway.edge.server import main
+from gateway.edge.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -30,12 +30,16 @@ class EdgeConfig:
     cors_origins: tuple[str, ...] = ()  # whose pages may call; none: CORS is off
 
 
-def read_config(host: str, port: int) -> EdgeConfig:
-    """The settings of the edge that listens here; SettingError says which one is wrong."""
+def read_config(port: int, number: int = 0) -> EdgeConfig:
+    """The settings of the edge that listens here; SettingError says which one is wrong.
+
+    `number` tells apart the workers of one parent; 0 is a single process.
+    """
     drain = read_number("SLOTSERVE_DRAIN_SECONDS", 30.0)
+    edge_id = read_text("SLOTSERVE_EDGE_ID", f"{socket.gethostname()}:{port}")
     return EdgeConfig(
         redis_url=read_redis_url(),
-        edge_id=read_text("SLOTSERVE_EDGE_ID", f"{socket.gethostname()}:{port}"),
+        edge_id=f"{edge_id}/{number}" if number else edge_id,
         table_max_age=read_number("SLOTSERVE_TABLE_MAX_AGE", 300.0, least=1.0),
         max_body_bytes=read_whole("SLOTSERVE_MAX_BODY_BYTES", 64 * 2**20, least=1024),
         body_seconds=read_number("SLOTSERVE_BODY_SECONDS", 120.0, least=1.0),

@@ -7,7 +7,7 @@ from gateway.edge.table import Table
 
 
 def readiness(
-    table: Table | None, now: float, *, skew: float, max_age: float
+    table: Table | None, now: float, *, skew: float, max_age: float, is_stopping: bool = False
 ) -> tuple[bool, dict[str, Any]]:
     """Ready with a fresh table and clocks that agree; the lanes are told, not judged."""
     reasons = []
@@ -17,6 +17,8 @@ def readiness(
         reasons.append(f"the route table is {now - table.confirmed_at:.0f} s old")
     if skew > MOST_SKEW_SECONDS:
         reasons.append(f"clocks differ by {skew:.1f} s; {MOST_SKEW_SECONDS:g} s are allowed")
+    if is_stopping:
+        reasons.append("the gateway is being stopped")
     return not reasons, {
         "status": "not ready" if reasons else "ready",
         "reasons": reasons,

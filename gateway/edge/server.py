@@ -1,75 +1,128 @@
-"""The edge's process: its socket, its settings and uvicorn, without an access log."""
+"""`python -m gateway.edge.server`: one edge on a socket that is open already.
+
+uvicorn, without an access log, and with an end that loses no request. `python -m gateway.edge`
+starts it: in its own place, or several times as the parent of workers.
+"""
 
 import argparse
 import asyncio
 import logging
 import math
-import os
+import signal
 import socket
 import sys
+import time
+from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
 from gateway.edge.app import EdgeApp
+from gateway.edge.command import cannot_start, set_up_logging
 from gateway.edge.config import EdgeConfig, read_config
 from gateway.edge.edge import Edge
+from gateway.edge.line import ParentLine
 from wire.env import SettingError
 from wire.http_protocol import GuardedProtocol
 from wire.sealing import Sealer, read_table_keys
 
 KEEP_ALIVE_SECONDS = 75  # longer than clients keep an idle connection, so that they close it
-BACKLOG = 2048
 WORDS_SECONDS = 1  # for requests that were ended at last to say so
+_MADE_SECONDS = 0.02  # for connections that are accepted already to be made
+_LOOK_SECONDS = 0.05
+logger = logging.getLogger(__name__)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until TERM; the exit status. One sentence when it cannot start."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    set_up_logging(f"worker {options.number} " if options.number else "")
     logging.getLogger("uvicorn.error").addFilter(_is_news)
+    listening = socket.socket(fileno=options.fd)
+    parent = None if options.line is None else ParentLine(socket.socket(fileno=options.line))
     try:
-        config = read_config(options.host, options.port)
+        config = read_config(options.port, options.number)
         sealer = Sealer(read_table_keys())
-        listening = listen(options.host, options.port)
     except (SettingError, OSError) as error:
-        print(f"the gateway cannot start: {error}", file=sys.stderr)  # noqa: T201
-        return 1
-    server_of(config, sealer).run(sockets=[listening])
+        return cannot_start(error)
+    server_of(config, sealer, parent).run(sockets=[listening])
     return 0
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """The listening socket; OSError with a sentence when the address cannot be used."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise OSError(
-            f"{host}:{port} cannot be listened on ({reason}); choose another --port"
-        ) from error
-
-
 class EdgeServer(uvicorn.Server):
-    """uvicorn, whose last requests end in words: it would cancel them without one."""
+    """uvicorn, whose stop loses no request and whose last requests end in words.
 
-    def __init__(self, config: uvicorn.Config, edge: Edge) -> None:
+    It would close kept-alive connections whose next request is on its way, cancel what still runs
+    at last, and end by the signal that stopped it.
+    """
+
+    def __init__(self, config: uvicorn.Config, edge: Edge, parent: ParentLine | None) -> None:
         super().__init__(config)
         self._edge = edge
+        self._parent = parent
+        self._hurry = asyncio.Event()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first TERM or INT stops, a second one ends what runs, a third one kills."""
+        if not self.should_exit:
+            self.should_exit = True
+            return
+        self.hurry()
+        signal.signal(sig, signal.SIG_DFL)
+
+    def hurry(self) -> None:
+        """End what runs now."""
+        self.should_exit = True
+        asyncio.get_running_loop().call_soon_threadsafe(self._hurry.set)
+
+    def stop(self) -> None:
+        """Let what runs finish."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve, and tell the parent."""
+        await super().startup(sockets)
+        if self._parent is not None:
+            self._parent.open(self.stop, self.hurry)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept nothing more; let requests finish for a while, then end them."""
-        loop = asyncio.get_running_loop()
-        ending = loop.call_later(self._edge.config.stop_seconds, self._edge.gate.end_all)
-        try:
-            await super().shutdown(sockets)
-        finally:
-            ending.cancel()
+        """Accept nothing more; serve what comes on connections that are open, for a while.
+
+        Then what still runs is ended in words, the hosts are told, and all is closed.
+        """
+        logger.info("stopping; requests may run on for %g s", self._edge.config.stop_seconds)
+        self._edge.is_stopping = True
+        await self._close_listeners(sockets or [])
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        state = self.server_state
+        await _until(
+            lambda: not state.connections or self._hurry.is_set(), self._edge.config.stop_seconds
+        )
+        self._edge.gate.end_all()
+        await _until(lambda: not state.tasks, WORDS_SECONDS)
+        for task in state.tasks:
+            task.cancel("the gateway is stopped")
+        for connection in list(state.connections):
+            connection.transport.close()
+        await self.lifespan.shutdown()
+
+    async def _close_listeners(self, sockets: list[socket.socket]) -> None:
+        for server in self.servers:
+            server.close()
+        for sock in sockets:
+            sock.close()
+        await asyncio.sleep(_MADE_SECONDS)
 
 
-def server_of(config: EdgeConfig, sealer: Sealer) -> EdgeServer:
+async def _until(is_so: Callable[[], bool], seconds: float) -> None:
+    """Wait until it is so, or the time is over."""
+    end = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < end:  # noqa: ASYNC110 - uvicorn's sets call nobody
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def server_of(config: EdgeConfig, sealer: Sealer, parent: ParentLine | None = None) -> EdgeServer:
     """uvicorn, set for streams: no access log, no server header, a limit on the last requests."""
     edge = Edge(config, sealer)
     return EdgeServer(
@@ -85,22 +138,17 @@ def server_of(config: EdgeConfig, sealer: Sealer) -> EdgeServer:
             timeout_graceful_shutdown=math.ceil(config.stop_seconds) + WORDS_SECONDS,
         ),
         edge,
+        parent,
     )
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m gateway.edge", description=__doc__)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=_port, default=8001)
+    parser = argparse.ArgumentParser(prog="python -m gateway.edge.server", description=__doc__)
+    parser.add_argument("--fd", type=int, required=True, help="the listening socket")
+    parser.add_argument("--port", type=int, required=True, help="its port, for the edge's id")
+    parser.add_argument("--number", type=int, default=0, help="which worker this is")
+    parser.add_argument("--line", type=int, help="the socket to the parent of workers")
     return parser
-
-
-def _port(text: str) -> int:
-    """A port number, as argparse reads it."""
-    number = int(text)
-    if not 0 < number < 65_536:
-        raise argparse.ArgumentTypeError("give a port from 1 to 65535")
-    return number
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -109,3 +157,7 @@ def _is_news(record: logging.LogRecord) -> bool:
     The rest is what anybody outside can cause at will, or a cut answer, which the edge has logged.
     """
     return record.module != "httptools_impl" or record.exc_info is not None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
