@@ -98,19 +98,26 @@ async def test_refusals_become_the_clients_own_exceptions(edge: Running) -> None
             await owner.chat.completions.create(model="nope", messages=HI)
 
 
-async def test_models_are_what_this_caller_can_use_now(edge: Running) -> None:
+async def test_models_are_what_this_caller_can_use_now_and_what_could_be_loaded(
+    edge: Running,
+) -> None:
     slot = grant(OWNER, time.time() - 1, time.time() + 600, preset="smol")
     booked = lane("mine", upstream=upstream_at(preset="smol"), target="smol", grants=(slot,))
     await edge.publish(lane("free"), booked, lane("empty", upstream=None, phase="stopped"))
     seen = {}
     for who in (OWNER, MEMBER):
         async with _client(edge, who) as client:
-            seen[who] = [model.id async for model in client.models.list()]
-    assert seen == {OWNER: ["smol"], MEMBER: ["qwen"]}
+            models = [model async for model in client.models.list()]
+        seen[who] = [(model.id, model.to_dict()["meta"]["loaded"]) for model in models]  # type: ignore[index]
+    assert seen == {
+        OWNER: [("smol", True), ("qwen", False)],
+        MEMBER: [("qwen", True), ("smol", False)],
+    }
+
+
+async def test_one_model_is_found_by_any_of_its_names(edge: Running) -> None:
+    await edge.publish(lane())
     async with _client(edge, MEMBER) as client:
-        one = await client.models.retrieve("big")
-        assert one.id == "qwen"
-        with pytest.raises(openai.PermissionDeniedError):
-            await client.models.retrieve("smol")
-    async with _client(edge, MEMBER, "/lanes/mine/v1") as client:
-        assert [model.id async for model in client.models.list()] == []
+        assert (await client.models.retrieve("big")).id == "qwen"
+        with pytest.raises(openai.NotFoundError, match="no model is called 'nope'"):
+            await client.models.retrieve("nope")
