@@ -4,7 +4,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from lanes import ending, records, reporting, starting
+from lanes import ending, records, reporting, seeing, starting
 from lanes.engines import registry
 from lanes.logs import read_tail
 from lanes.models import Runtime
@@ -64,7 +64,7 @@ def _sweep(sight: Sight) -> bool:
 
 
 def _mark_ready(step: MarkReady, sight: Sight, runtime: Runtime) -> bool:
-    return reporting.report_ready(sight, runtime)
+    return reporting.report_ready(sight, runtime, seeing.server_facts(sight, runtime))
 
 
 def _carry_on(step: CarryOn, sight: Sight, runtime: Runtime) -> bool:

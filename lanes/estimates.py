@@ -17,7 +17,7 @@ ALMOST = 0.99  # a load is whole only when the server says that it is ready
 # From when the newest five of each revision are, by index; then the newest five of them all. The
 # history only grows: a query that ranked all of it would get slower every day.
 _NEWEST_LOADS = """
-WITH pair (lane, preset) AS (VALUES {pairs}),
+WITH pair (lane, preset) AS ({pairs}),
 since (lane, preset, revision, started_at) AS MATERIALIZED (
     SELECT pair.lane, pair.preset, revision.id, (
         SELECT MIN(newest.started_at) FROM (
@@ -32,7 +32,15 @@ SELECT since.lane, since.preset, load.seconds
 FROM since JOIN lanes_loadrecord load
     ON load.lane_id = since.lane AND load.revision_id = since.revision
     AND load.succeeded AND load.started_at >= since.started_at
-ORDER BY load.started_at DESC
+ORDER BY load.started_at DESC, load.id DESC
+"""
+# A lane can run the presets whose file is on its host.
+_POSSIBLE_PAIRS = """
+    SELECT lane.id, preset.id
+    FROM lanes_preset preset
+    JOIN lanes_presetrevision current ON current.id = preset.current_id
+    JOIN lanes_modelfile file ON file.id = current.model_file_id
+    JOIN lanes_lane lane ON lane.host_id = file.host_id
 """
 
 
@@ -62,10 +70,18 @@ def mean_loads(pairs: Iterable[Pair]) -> dict[Pair, float]:
     if not wanted:
         return {}
     places = ", ".join(["(%s, %s)"] * len(wanted))
-    query = _NEWEST_LOADS.format(pairs=places, count=COUNTED_LOADS)
+    return _means(f"VALUES {places}", [key for pair in wanted for key in pair])
+
+
+def measured_loads() -> dict[Pair, float]:
+    """The same of every lane and each preset that it can run, where there are any; one query."""
+    return _means(_POSSIBLE_PAIRS, [])
+
+
+def _means(pairs: str, parameters: list[int]) -> dict[Pair, float]:
     newest: dict[Pair, list[float]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(query, [key for pair in wanted for key in pair])
+        cursor.execute(_NEWEST_LOADS.format(pairs=pairs, count=COUNTED_LOADS), parameters)
         for lane, preset, seconds in cursor.fetchall():
             newest.setdefault((lane, preset), []).append(seconds)
     return {pair: _mean(loads[:COUNTED_LOADS]) for pair, loads in newest.items()}

@@ -1,13 +1,18 @@
-"""One health probe of a model server, over before a fifth of a second has passed."""
+"""Asking a model server: whether it is well, in a fifth of a second, and what it can do."""
 
+import http.client
+import io
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lanes import sockets
 from lanes.engines.base import EngineAdapter
 
 PROBE_SECONDS = 0.2  # the whole of one request; a trickling answer cannot stretch it
+FETCH_SECONDS = 1.0
+MOST_LINE_BYTES, MOST_FETCHED_BYTES = 1024, 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +69,60 @@ def _key_trouble(endpoint: Endpoint, path: str | None) -> str:
     return ""
 
 
-def _status(endpoint: Endpoint, path: str, key: str = "") -> int | None:
-    """Status of a GET, or None when there was no answer in time."""
-    deadline = time.monotonic() + PROBE_SECONDS
-    head = f"GET {path} HTTP/1.1\r\nHost: {endpoint.address}\r\nConnection: close\r\n"
-    if key:
-        head += f"Authorization: Bearer {key}\r\n"
+def fetch(endpoint: Endpoint, path: str) -> bytes | None:
+    """What a GET with the key is answered with 200 within a second, else None."""
+    answer = _exchange(endpoint, path, endpoint.api_key, seconds=FETCH_SECONDS, enough=_is_long)
     try:
-        address = (endpoint.address, endpoint.port)
-        with socket.create_connection(address, timeout=PROBE_SECONDS) as connection:
-            connection.sendall(f"{head}\r\n".encode())
-            return _read_status(connection, deadline)
-    except OSError:
+        with http.client.HTTPResponse(_Received(answer)) as response:  # type: ignore[arg-type]
+            response.begin()
+            return response.read() if response.status == http.client.OK else None
+    except (http.client.HTTPException, OSError, ValueError):
         return None
 
 
-def _read_status(connection: socket.socket, deadline: float) -> int | None:
-    answer = b""
-    while b"\r\n" not in answer and len(answer) < 1024:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return None
-        connection.settimeout(left)
-        chunk = connection.recv(1024)
-        if not chunk:
-            return None
-        answer += chunk
+class _Received(io.BytesIO):
+    """Bytes that http.client reads as if they came from a socket."""
+
+    def makefile(self, _: str) -> io.BytesIO:
+        """Themselves."""
+        return self
+
+
+def _status(endpoint: Endpoint, path: str, key: str = "") -> int | None:
+    """Status of a GET, or None when there was no answer in time."""
+    answer = _exchange(endpoint, path, key, seconds=PROBE_SECONDS, enough=_has_line)
     words = answer.split(b" ", 2)
     is_http = words[0].startswith(b"HTTP/") and len(words) > 1 and words[1][:3].isdigit()
-    return int(words[1][:3]) if is_http else None
+    return int(words[1][:3]) if is_http and _has_line(answer) else None
+
+
+def _exchange(
+    endpoint: Endpoint, path: str, key: str, *, seconds: float, enough: Callable[[bytes], bool]
+) -> bytes:
+    """What comes back of a GET until it is enough, the server closes or the time is over."""
+    deadline = time.monotonic() + seconds
+    head = f"GET {path} HTTP/1.1\r\nHost: {endpoint.address}\r\nConnection: close\r\n"
+    if key:
+        head += f"Authorization: Bearer {key}\r\n"
+    answer = b""
+    try:
+        address = (endpoint.address, endpoint.port)
+        with socket.create_connection(address, timeout=seconds) as connection:
+            connection.sendall(f"{head}\r\n".encode())
+            while not enough(answer) and (left := deadline - time.monotonic()) > 0:
+                connection.settimeout(left)
+                chunk = connection.recv(65536)
+                if not chunk:
+                    break
+                answer += chunk
+    except OSError:
+        pass  # what came until then may do
+    return answer
+
+
+def _has_line(answer: bytes) -> bool:
+    return b"\r\n" in answer or len(answer) >= MOST_LINE_BYTES
+
+
+def _is_long(answer: bytes) -> bool:
+    return len(answer) >= MOST_FETCHED_BYTES

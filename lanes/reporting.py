@@ -11,6 +11,7 @@ from django.db import transaction
 
 from lanes import ticks
 from lanes.backoff import retry_wait
+from lanes.engines.base import ServerFacts
 from lanes.events import LONGEST, add_event
 from lanes.models import Lane, LaneEvent, LoadRecord, Order, Phase, PresetFailure, Runtime
 from lanes.seeing import Sight
@@ -51,10 +52,15 @@ def tell_once(lane: Lane, at: datetime, kind: str, sentence: str) -> None:
         tell(lane, at, kind, sentence)
 
 
-def report_ready(sight: Sight, runtime: Runtime) -> bool:
-    """Ready: report it and record the load, whose length is the process's age."""
+def report_ready(sight: Sight, runtime: Runtime, facts: ServerFacts) -> bool:
+    """Ready: report it and what it can do; record the load, whose length is the process's age."""
+    told = {
+        "slots": facts.slots,
+        "context_length": facts.context_length,
+        "capabilities": list(facts.capabilities),
+    }
     with transaction.atomic():
-        if not report(sight, runtime, phase=Phase.READY, ready_at=sight.now):
+        if not report(sight, runtime, phase=Phase.READY, ready_at=sight.now, **told):
             return False
         _record_load(sight, runtime, succeeded=True)
         words = f"{runtime.revision.preset} is ready after {sight.seen.age:.1f} s"

@@ -7,6 +7,7 @@ from django.conf import settings
 
 from lanes import barrier, clock, gpus, probing, processes, records
 from lanes.engines import registry
+from lanes.engines.base import ServerFacts
 from lanes.models import Lane, Order, PresetFailure, Runtime
 from lanes.steps import Barrier, Failed, Limits, Phase, Process, Running, Seen, Wanted
 from wire.sealing import Sealer, read_table_keys
@@ -56,6 +57,15 @@ def see(lane: Lane) -> Sight | None:
         record = _record_of(runtime)  # its last words may have come after the first reading
     seen = _seen_with(lane, wanted, runtime, record, process)
     return Sight(lane, order, runtime, record, wanted, seen, now)
+
+
+def server_facts(sight: Sight, runtime: Runtime) -> ServerFacts:
+    """What the server can do: asked of itself, within a second; else by its arguments."""
+    adapter = registry.engine(runtime.revision.engine)
+    endpoint = _endpoint(runtime, sight.record) if sight.record else None
+    path = adapter.facts_path
+    answer = probing.fetch(endpoint, path) if endpoint and path else None
+    return adapter.facts(runtime.revision.arguments, answer)
 
 
 def leftovers(lane_pk: int, record: records.Record | None) -> list[processes.Stat]:
@@ -156,11 +166,18 @@ def _is_occupied(lane_pk: int) -> bool:
 def _health(runtime: Runtime, record: records.Record) -> probing.Health:
     if record.pid is None or record.ticks is None:
         return probing.Health()
-    key = Sealer(read_table_keys()).open(runtime.sealed_key)
-    if key is None:
+    endpoint = _endpoint(runtime, record)
+    if endpoint is None:
         return probing.Health(trouble="its API key cannot be read: SLOTSERVE_TABLE_KEYS changed")
-    endpoint = probing.Endpoint(record.pid, record.ticks, runtime.address, runtime.port, key)
     return probing.probe(endpoint, registry.engine(runtime.revision.engine))
+
+
+def _endpoint(runtime: Runtime, record: records.Record) -> probing.Endpoint | None:
+    """Where the recorded process should answer, and to which key; None: that cannot be read."""
+    key = Sealer(read_table_keys()).open(runtime.sealed_key)
+    if key is None or record.pid is None or record.ticks is None:
+        return None
+    return probing.Endpoint(record.pid, record.ticks, runtime.address, runtime.port, key)
 
 
 def _barrier(

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +17,8 @@ from django.conf import settings
 from django.db import connection
 
 from lanes import clock, processes, records, supervisor
-from lanes.engines.base import Launch, ServerSpec
+from lanes.engines import llama_facts
+from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.models import Lane, Order, Preset, Runtime
 from tests import builders
 from wire.sealing import Sealer, read_table_keys
@@ -41,6 +42,7 @@ class FakeEngine:
 
     health_path = "/health"
     protected_path: str | None = "/props"
+    facts_path: str | None = "/props"
 
     def launch(self, spec: ServerSpec) -> Launch:
         """The program, told its address and key by the environment."""
@@ -58,6 +60,10 @@ class FakeEngine:
     def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
         """The last line of the log."""
         return f"exit {exit_status}: {(log_tail.splitlines() or [''])[-1]}"
+
+    def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
+        """As llama-server's."""
+        return llama_facts.facts(arguments, answer)
 
 
 def preset(kind: str = "good") -> Preset:
@@ -160,9 +166,10 @@ def processes_of(installation: str) -> list[int]:
 
 
 class Foreigner:
-    """A server that is not ours: it says 200 to everything."""
+    """A server that is not ours: it says 200 to everything, or what it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self, answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") -> None:
+        self._answer = answer
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve)
@@ -184,7 +191,7 @@ class Foreigner:
                 return
             with connection:
                 connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                connection.sendall(self._answer)
 
 
 class Worker:

@@ -13,7 +13,8 @@ import httpx
 import psutil
 import pytest
 
-from lanes.engines.base import Launch, ServerSpec
+from lanes import probing
+from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.engines.llama_cpp import SOURCE_FOLDER
 from lanes.engines.registry import engine
 
@@ -106,6 +107,25 @@ def test_the_arguments_are_in_force(ready: Served) -> None:
     assert props["total_slots"] == 2
     assert props["default_generation_settings"]["n_ctx"] == 512
     assert props["model_alias"] == "smol"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "facts"),
+    [
+        ((), ServerFacts(4, 1024, ("completion",))),  # both servers' own default: they share it
+        (("-np", "2"), ServerFacts(2, 512, ("completion",))),
+        (("-np", "1", "--embedding"), ServerFacts(1, 1024, ("embedding",))),
+    ],
+)
+def test_a_ready_server_tells_its_slots_and_its_context(
+    serve: Serve, demo_model: Path, arguments: tuple[str, ...], facts: ServerFacts
+) -> None:
+    served = serve(demo_model, "-c", "1024", "--no-warmup", *arguments)
+    served.statuses_until_healthy()
+    endpoint = probing.Endpoint(served.process.pid, 0, "127.0.0.1", served.port, KEY)
+    answer = probing.fetch(endpoint, str(LLAMA.facts_path))
+    assert answer is not None
+    assert LLAMA.facts(arguments, answer) == facts
 
 
 def test_it_listens_on_the_given_address_alone(ready: Served) -> None:

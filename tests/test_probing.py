@@ -2,12 +2,12 @@
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from lanes import probing, sockets
-from lanes.engines.base import Launch, ServerSpec
+from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.probing import Endpoint, Health
 from tests import fleet
 
@@ -19,11 +19,15 @@ class Keyless:
 
     health_path = "/health"
     protected_path: str | None = None
+    facts_path: str | None = None
 
     def launch(self, spec: ServerSpec) -> Launch:
         raise NotImplementedError
 
     def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
+        raise NotImplementedError
+
+    def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
         raise NotImplementedError
 
 
@@ -69,3 +73,30 @@ def test_a_server_that_says_nothing_holds_a_probe_up_for_a_moment_only(
         began = time.monotonic()
         assert probed(silent.getsockname()[1]) == Health()
         assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", b"{}"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", b"{}"),
+        (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n{}", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", None),
+        (b"HTTP/1.1 200 OK\r\n", b""),
+        (b"SSH-2.0-no\r\n", None),
+        (b"", None),
+    ],
+)
+def test_what_a_server_tells_is_read_or_is_none(answer: bytes, body: bytes | None) -> None:
+    with fleet.Foreigner(answer) as server:
+        endpoint = Endpoint(1, 1, "127.0.0.1", server.port, "key")
+        assert probing.fetch(endpoint, "/props") == body
+
+
+def test_a_server_that_tells_nothing_is_given_up_within_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(probing, "FETCH_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = Endpoint(1, 1, "127.0.0.1", silent.getsockname()[1], "key")
+        assert probing.fetch(endpoint, "/props") is None

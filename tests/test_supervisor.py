@@ -33,6 +33,17 @@ def test_an_ordered_server_becomes_ready_and_its_load_is_recorded(lane: Lane) ->
     ]
 
 
+def test_a_ready_server_is_reported_with_what_it_can_do(lane: Lane) -> None:
+    runtime = fleet.make_ready(lane, builders.preset(arguments=["telling", "-np", "2"]))
+    assert (runtime.slots, runtime.context_length) == (3, 2048)
+    assert runtime.capabilities == ["completion", "vision"]
+
+
+def test_a_server_that_tells_nothing_is_known_by_its_arguments(lane: Lane) -> None:
+    runtime = fleet.make_ready(lane, builders.preset(arguments=["good", "-np", "2", "-c", "64"]))
+    assert (runtime.slots, runtime.context_length) == (2, 32)
+
+
 def test_a_look_at_a_server_that_is_as_wanted_writes_nothing(
     lane: Lane, django_assert_num_queries: object
 ) -> None:

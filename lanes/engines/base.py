@@ -1,6 +1,6 @@
 """What the supervisor asks of an engine (a kind of model server)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,14 +27,27 @@ class Launch:
     environment: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a model server can do, as far as is known."""
+
+    slots: int | None = None  # requests it works on at once
+    context_length: int | None = None  # tokens for one request
+    capabilities: tuple[str, ...] = ()  # "completion", "vision", "tools", "embedding", "rerank" …
+
+
 class EngineAdapter(Protocol):
     """One engine. Stateless."""
 
     health_path: str  # answers 200 without a key when the model is loaded
     protected_path: str | None  # answers 200 with the key and 401 without; None: has no keys
+    facts_path: str | None  # where a ready server tells of itself, with the key; None: nowhere
 
     def launch(self, spec: ServerSpec) -> Launch:
         """How to start it."""
 
     def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
         """Why it failed to load or died, in a sentence for a person, read from its log."""
+
+    def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
+        """What a server of these arguments can do; `answer` is what its `facts_path` said."""

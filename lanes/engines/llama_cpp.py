@@ -8,13 +8,14 @@ would hand one owner's prompts on to the next), and no web pages, no downloads.
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from django.conf import settings
 
-from lanes.engines.base import Launch, ServerSpec
+from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.engines.flags import allowed_environment, without_owned
+from lanes.engines.llama_facts import facts
 from lanes.engines.reasons import failure_reason
 
 SOURCE_FOLDER = Path(__file__).resolve().parent.parent.parent
@@ -39,6 +40,7 @@ class LlamaCpp:
 
     health_path = "/health"
     protected_path: str | None = "/props"  # some builds list models without a key; none shows this
+    facts_path: str | None = "/props"
 
     def launch(self, spec: ServerSpec) -> Launch:
         """argv and environment; the address comes first so that no argument can swallow it."""
@@ -50,6 +52,11 @@ class LlamaCpp:
     def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
         """Why it failed to load or died, in a sentence for a person, read from its log."""
         return failure_reason(log_tail, exit_status)
+
+    def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
+        """What a server of these arguments can do; `answer` is what its `/props` said."""
+        kept, _ = without_owned(arguments)
+        return facts(kept, answer)
 
 
 def program() -> tuple[str, ...]:

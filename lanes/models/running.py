@@ -80,13 +80,25 @@ class Runtime(models.Model):
     address = models.CharField(max_length=255)
     port = models.PositiveIntegerField()
     sealed_key = models.TextField(help_text="The server's API key, under SLOTSERVE_TABLE_KEYS.")
+    slots = models.PositiveIntegerField(
+        null=True, help_text="Requests it works on at once; empty: nobody knows."
+    )
+    context_length = models.PositiveIntegerField(null=True, help_text="Tokens for one request.")
+    capabilities = models.JSONField(default=list, help_text="Such as completion, vision, rerank.")
     exit_status = models.IntegerField(null=True)
     reason = models.CharField(max_length=500, blank=True)
     log_path = models.CharField(max_length=1024, blank=True)
 
     class Meta:
         ordering: ClassVar = ["-generation", "-pk"]
-        indexes: ClassVar = [models.Index(fields=["lane", "-id"], name="lanes_runtime_newest")]
+        indexes: ClassVar = [
+            models.Index(fields=["lane", "-id"], name="lanes_runtime_newest"),
+            models.Index(
+                fields=["revision", "-id"],
+                condition=Q(context_length__isnull=False),
+                name="lanes_runtime_facts",
+            ),
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["lane"],

@@ -7,8 +7,10 @@ import sys
 import threading
 
 
-def answer(connection: socket.socket, is_loaded: bool, needs_key: bool) -> None:
-    """Answer one request and close."""
+def answer(
+    connection: socket.socket, is_loaded: bool, needs_key: bool, props: bytes = b"{}"
+) -> None:
+    """Answer one request with these props and close."""
     with connection:
         request = connection.recv(65536).decode()
         path = request.split(" ")[1]
@@ -19,8 +21,9 @@ def answer(connection: socket.socket, is_loaded: bool, needs_key: bool) -> None:
         status = "200 OK" if is_loaded else "503 Service Unavailable"
         if is_loaded and needs_key and path != "/health" and key not in request:
             status = "401 Unauthorized"
-        head = f"HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}"
-        connection.sendall(head.encode())
+        length = f"Content-Length: {len(props)}"
+        head = f"HTTP/1.1 {status}\r\n{length}\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode() + props)
 
 
 def tell_start() -> None:
@@ -34,7 +37,7 @@ def tell_start() -> None:
         os.write(handle, b"DOUBLE\n")
 
 
-def serve(*, is_loaded: bool = True, needs_key: bool = True) -> None:
+def serve(*, is_loaded: bool = True, needs_key: bool = True, props: bytes = b"{}") -> None:
     """Listen where the environment says and answer for ever."""
     tell_start()
     place = (os.environ["TEST_ADDRESS"], int(os.environ["TEST_PORT"]))
@@ -46,5 +49,5 @@ def serve(*, is_loaded: bool = True, needs_key: bool = True) -> None:
     sys.stdout.flush()
     while True:
         connection, _ = listener.accept()
-        arguments = (connection, is_loaded, needs_key)
+        arguments = (connection, is_loaded, needs_key, props)
         threading.Thread(target=answer, args=arguments, daemon=True).start()
