@@ -56,6 +56,12 @@ class ApiToken(models.Model):
         default=False,
         help_text="Made for some lanes only: when those are deleted it opens none, not all.",
     )
+    requests_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Through the gateway; empty: no limit but its owner's."
+    )
+    tokens_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Of prompts and answers; empty: no limit but its owner's."
+    )
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
@@ -65,9 +71,39 @@ class ApiToken(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-created_at"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=~Q(requests_per_minute=0) & ~Q(tokens_per_minute=0),
+                name="gateway_token_limits_positive",
+                violation_error_message="A token's limit is 1 or more; leave it empty for none.",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name})"
+
+
+class MemberLimit(models.Model):
+    """What one person may ask of the gateway a minute, with all tokens together.
+
+    Empty: as everybody (SLOTSERVE_REQUESTS_PER_MINUTE, SLOTSERVE_TOKENS_PER_MINUTE); 0: no limit.
+    """
+
+    member = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="rate_limit"
+    )
+    requests_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Empty: as everybody. 0: no limit."
+    )
+    tokens_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Of prompts and answers. Empty: as everybody. 0: no limit."
+    )
+
+    class Meta:
+        ordering: ClassVar = ["member__username"]
+
+    def __str__(self) -> str:
+        return f"limits of {self.member}"
 
 
 class TableState(models.Model):
@@ -96,12 +132,18 @@ class UsageRecord(models.Model):
     status = models.PositiveSmallIntegerField()
     code = models.CharField(max_length=40, blank=True, help_text="The refusal's code, if refused.")
     duration_ms = models.FloatField()
+    queue_ms = models.FloatField(
+        default=0, help_text="Of the duration: waiting for a load, a switch or a free slot."
+    )
     first_byte_ms = models.FloatField(null=True)
     bytes_in = models.BigIntegerField(default=0)
     bytes_out = models.BigIntegerField(default=0)
     is_aborted = models.BooleanField(default=False)
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
+    cached_tokens = models.PositiveIntegerField(
+        null=True, help_text="Of the prompt's: read from the server's cache."
+    )
 
     class Meta:
         ordering: ClassVar = ["-at", "-pk"]

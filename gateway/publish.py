@@ -1,8 +1,8 @@
 """Publishing the route table: read the facts, number them, sign them, store them.
 
-The number is given under a lock that is taken before the facts are read, so a higher number never
-stands for older facts; Valkey keeps the highest. That alone settles a late publisher, an emptied
-Valkey and a restored backup.
+A number is given only to facts that were read after the number before it was given, so a higher
+number never stands for older facts; Valkey keeps the highest. That alone settles a late publisher,
+an emptied Valkey and a restored backup.
 """
 
 import logging
@@ -16,6 +16,7 @@ from django.db import transaction
 
 from gateway import store
 from gateway.edge.table import (
+    CATALOGUE_PART,
     LANE_PREFIX,
     PRESETS_PART,
     TOKENS_PART,
@@ -24,7 +25,8 @@ from gateway.edge.table import (
     encode_part,
 )
 from gateway.models import TableState
-from gateway.route_facts import read_lanes, read_presets, read_tokens
+from gateway.route_catalogue import preset_names, read_catalogue, read_presets
+from gateway.route_facts import read_lanes, read_tokens
 from gateway.route_lane import lane_route
 from lanes import clock
 from wire.sealing import Sealer, read_table_keys
@@ -32,6 +34,7 @@ from wire.sealing import Sealer, read_table_keys
 log = logging.getLogger(__name__)
 
 ONLY_ROW = 1
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +66,29 @@ def publish() -> bool:
 def number(*, is_new: bool = False) -> tuple[int, Encoded]:
     """The present facts and their number: a new one when they differ from the last published.
 
-    Facts that are still the last published ones keep their number, for which no lock is needed:
-    on SQLite it would hold up every writer at each beat.
+    No lock is held while facts are read and encoded: on SQLite it would hold up every writer.
+    Where other publishers are first again and again, the row is locked after all.
     """
-    last = TableState.objects.filter(pk=ONLY_ROW).first()
-    if last is not None and not is_new:
+    for _ in range(ATTEMPTS):
+        last = TableState.objects.get_or_create(pk=ONLY_ROW)[0]
         table = encode_facts(clock.database_now())
-        if table.digest == last.digest:
+        if table.digest == last.digest and not is_new:
             return last.version, table
+        version = _next_version(last, table)
+        if _take_number(last, version, table):
+            return version, table
     return _number_locked(is_new=is_new)
 
 
 def encode_facts(now: datetime) -> Encoded:
-    """Every part, encoded: tokens, presets, and one for each lane; nine queries."""
-    drain = settings.SLOTSERVE_DRAIN_SECONDS
-    lanes = {LANE_PREFIX + lane.slug: lane_route(lane, drain) for lane in read_lanes(now)}
-    values = {TOKENS_PART: read_tokens(now), PRESETS_PART: read_presets(), **lanes}
+    """Every part, encoded: tokens, presets, catalogue, and one for each lane; eleven queries."""
+    drain, lanes, presets = settings.SLOTSERVE_DRAIN_SECONDS, read_lanes(now), read_presets()
+    values = {
+        TOKENS_PART: read_tokens(now),
+        PRESETS_PART: preset_names(presets),
+        CATALOGUE_PART: read_catalogue(presets, {lane.pk: lane.slug for lane in lanes}),
+        **{LANE_PREFIX + lane.slug: lane_route(lane, drain) for lane in lanes},
+    }
     parts = {name: encode_part(value) for name, value in values.items()}
     digests = {name: digest_of(payload) for name, payload in parts.items()}
     return Encoded(now, parts, digests, digest_of(encode_part(digests)))
@@ -90,13 +100,26 @@ def _publish_once(sealer: Sealer, offset: float, *, is_new: bool) -> bool:
     return store.store(head, table.parts, sealer)
 
 
+def _take_number(last: TableState, version: int, table: Encoded) -> bool:
+    """Give the number to these facts, unless another was given since `last` was read.
+
+    So they were read after the number before theirs was given, whose facts are older: a higher
+    number never stands for older facts.
+    """
+    unchanged = TableState.objects.filter(pk=ONLY_ROW, version=last.version, digest=last.digest)
+    return unchanged.update(version=version, digest=table.digest) == 1
+
+
 @transaction.atomic
 def _number_locked(*, is_new: bool) -> tuple[int, Encoded]:
-    """Lock, read, number: in this order, so that a higher number never stands for older facts."""
+    """Lock, read, number: the same promise, kept by a lock."""
     state = TableState.objects.select_for_update().get_or_create(pk=ONLY_ROW)[0]
     table = encode_facts(clock.database_now())
     if is_new or table.digest != state.digest:
-        state.version = max(state.version + 1, int(table.read_at.timestamp() * 1000))
-        state.digest = table.digest
+        state.version, state.digest = _next_version(state, table), table.digest
         state.save(update_fields=["version", "digest"])
     return state.version, table
+
+
+def _next_version(last: TableState, table: Encoded) -> int:
+    return max(last.version + 1, int(table.read_at.timestamp() * 1000))

@@ -9,10 +9,11 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 
 from bookings.models import Booking, State
+from gateway import limits
 from gateway.edge.table import Grant, TokenEntry
 from gateway.models import ApiToken
 from lanes.estimates import load_estimates
-from lanes.models import Lane, Preset, PresetFailure, Runtime
+from lanes.models import Lane, PresetFailure, Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Server:
     preset: str
     engine: str
     aliases: tuple[str, ...]
+    slots: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class LaneFacts:
 
     slug: str
     is_enabled: bool
+    pk: int = 0
     generation: int = 0
     target_id: int | None = None
     target: str | None = None
@@ -84,6 +87,7 @@ def read_lanes(now: datetime) -> list[LaneFacts]:
         LaneFacts(
             slug=row["slug"],
             is_enabled=row["enabled"],
+            pk=row["pk"],
             generation=row["generation"] or 0,
             target_id=row["target_id"],
             target=row["target"],
@@ -103,23 +107,39 @@ def read_lanes(now: datetime) -> list[LaneFacts]:
 def read_tokens(now: datetime) -> dict[str, TokenEntry]:
     """The usable tokens by digest; two queries."""
     lanes = defaultdict(list)
-    limits = ApiToken.lanes.through.objects.order_by("lane__slug")
-    for token_id, slug in limits.values_list("apitoken_id", "lane__slug"):
+    opened = ApiToken.lanes.through.objects.order_by("lane__slug")
+    for token_id, slug in opened.values_list("apitoken_id", "lane__slug"):
         lanes[token_id].append(slug)
-    rows = ApiToken.objects.usable(now).order_by("pk")
-    return {
-        digest: TokenEntry(pk, owner_id, tuple(scopes), tuple(lanes[pk]), _seconds(expires_at))
-        for pk, digest, owner_id, scopes, expires_at in rows.values_list(
-            "pk", "digest", "owner_id", "scopes", "expires_at"
+    rows = (
+        ApiToken.objects.usable(now)
+        .order_by("pk")
+        .values_list(
+            "pk",
+            "digest",
+            "owner_id",
+            "scopes",
+            "expires_at",
+            "requests_per_minute",
+            "tokens_per_minute",
+            "owner__rate_limit__requests_per_minute",
+            "owner__rate_limit__tokens_per_minute",
         )
+    )
+    default = limits.default_limits()
+    return {
+        digest: TokenEntry(
+            token_id=pk,
+            owner_id=owner_id,
+            scopes=tuple(scopes),
+            lanes=tuple(lanes[pk]),
+            expires_at=_seconds(expires_at),
+            requests_per_minute=requests,
+            tokens_per_minute=tokens,
+            owner_requests_per_minute=limits.in_force(own[0], default.requests_per_minute),
+            owner_tokens_per_minute=limits.in_force(own[1], default.tokens_per_minute),
+        )
+        for pk, digest, owner_id, scopes, expires_at, requests, tokens, *own in rows
     }
-
-
-def read_presets() -> dict[str, str]:
-    """Every name of a preset with its slug: aliases, and slugs, which win; one query."""
-    rows = list(Preset.objects.order_by("slug").values_list("slug", "current__aliases"))
-    names = {alias: slug for slug, aliases in reversed(rows) for alias in aliases or ()}
-    return names | {slug: slug for slug, _ in rows}
 
 
 def _servers() -> dict[int, Server]:
@@ -136,9 +156,10 @@ def _servers() -> dict[int, Server]:
         "sealed_key",
         "revision__preset__slug",
         "revision__engine",
+        "slots",
         "revision__aliases",
     )
-    return {row[0]: Server(*row[1:11], aliases=tuple(row[11])) for row in rows}
+    return {row[0]: Server(*row[1:11], tuple(row[12]), row[11]) for row in rows}
 
 
 def _failures() -> dict[tuple[int, int | None], Failing]:

@@ -63,6 +63,7 @@ def _upstream(server: Server | None) -> Upstream | None:
         base_url=f"http://{host}:{server.port}",
         sealed_key=server.sealed_key,
         engine=server.engine,
+        slots=server.slots,
     )
 
 

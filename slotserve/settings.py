@@ -190,6 +190,8 @@ SLOTSERVE_LOG_BYTES = read_whole("SLOTSERVE_LOG_BYTES", 10 * 2**20, least=65536)
 # --- Gateway --------------------------------------------------------------------------------
 SLOTSERVE_GATEWAY_URL = read_text("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")
 SLOTSERVE_TABLE_DAYS = read_number("SLOTSERVE_TABLE_DAYS", 7.0, least=1.0)
+SLOTSERVE_REQUESTS_PER_MINUTE = read_whole("SLOTSERVE_REQUESTS_PER_MINUTE", 0)
+SLOTSERVE_TOKENS_PER_MINUTE = read_whole("SLOTSERVE_TOKENS_PER_MINUTE", 0)
 
 # --- REST -----------------------------------------------------------------------------------
 REST_FRAMEWORK = {

@@ -164,12 +164,12 @@ def test_the_number_of_queries_does_not_grow(
     for number in range(3):
         lane, preset = builders.lane(), builders.preset()
         order(lane, preset)
-        runtime(lane, preset)
+        runtime(lane, preset, context_length=4096)
         builders.booking(lane=lane, preset=preset)
         token(builders.person(f"member-{number}"), lanes=[lane])
-    # Lanes with orders; servers; failures; bookings; load history; file sizes; limits of tokens;
-    # tokens; presets.
-    with django_assert_num_queries(9):
+    # Lanes with orders; servers; failures; bookings; load history; file sizes; presets; lanes of
+    # tokens; tokens with limits; servers that told of themselves; loads of all pairs.
+    with django_assert_num_queries(11):
         publish.encode_facts(NOW)
 
 

@@ -1,0 +1,89 @@
+"""What callers may want to know of the presets, read in a fixed number of queries."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db.models import OuterRef, Subquery
+
+from gateway.edge.table import ModelInfo
+from lanes.engines.base import ServerFacts
+from lanes.engines.registry import engine
+from lanes.estimates import first_guess, measured_loads
+from lanes.models import Preset, Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class PresetFacts:
+    """One preset as its current revision says; without one it has a name only."""
+
+    pk: int
+    slug: str
+    name: str
+    engine: str | None = None
+    arguments: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    size_bytes: int | None = None
+    runtime_id: int | None = None  # the newest server of this revision that told of itself
+
+
+def read_presets() -> list[PresetFacts]:
+    """Every preset by slug; one query."""
+    told = Runtime.objects.filter(revision=OuterRef("current"), context_length__isnull=False)
+    rows = Preset.objects.order_by("slug").values_list(
+        "pk",
+        "slug",
+        "name",
+        "current__engine",
+        "current__arguments",
+        "current__aliases",
+        "current__model_file__size_bytes",
+        Subquery(told.order_by("-pk").values("pk")[:1]),
+    )
+    return [
+        PresetFacts(pk, slug, name, kind, tuple(arguments or ()), tuple(aliases or ()), size, told)
+        for pk, slug, name, kind, arguments, aliases, size, told in rows
+    ]
+
+
+def preset_names(presets: Iterable[PresetFacts]) -> dict[str, str]:
+    """Every name of a preset with its slug: aliases, and slugs, which win."""
+    by_slug = sorted(presets, key=lambda preset: preset.slug, reverse=True)
+    names = {alias: preset.slug for preset in by_slug for alias in preset.aliases}
+    return names | {preset.slug: preset.slug for preset in by_slug}
+
+
+def read_catalogue(
+    presets: Iterable[PresetFacts], lanes: Mapping[int, str]
+) -> dict[str, ModelInfo]:
+    """What can be said of each preset that has a revision; `lanes` are slugs; two queries."""
+    known = [preset for preset in presets if preset.engine is not None]
+    told = _told({preset.runtime_id for preset in known if preset.runtime_id is not None})
+    loads: dict[int, dict[str, float]] = defaultdict(dict)
+    for (lane, preset_pk), seconds in measured_loads().items():
+        if lane in lanes:
+            loads[preset_pk][lanes[lane]] = round(seconds, 1)
+    return {
+        preset.slug: _info(preset, told.get(preset.runtime_id), loads[preset.pk])
+        for preset in known
+    }
+
+
+def _told(runtimes: set[int]) -> dict[int | None, ServerFacts]:
+    fields = ("pk", "slots", "context_length", "capabilities")
+    rows = Runtime.objects.filter(pk__in=runtimes).values_list(*fields)
+    return {pk: ServerFacts(slots, context, tuple(able)) for pk, slots, context, able in rows}
+
+
+def _info(preset: PresetFacts, told: ServerFacts | None, loads: Mapping[str, float]) -> ModelInfo:
+    """What its newest server said; before there was one, what its arguments let expect."""
+    facts = told or engine(preset.engine or "").facts(preset.arguments, None)
+    size = preset.size_bytes or None
+    return ModelInfo(
+        name=preset.name,
+        context_length=facts.context_length,
+        capabilities=facts.capabilities,
+        size_bytes=size,
+        load_seconds=round(first_guess(size), 1) if size else None,
+        lane_seconds=dict(loads),
+    )
