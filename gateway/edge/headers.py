@@ -34,7 +34,14 @@ _NEVER_UP = _HOP_BY_HOP | {
 }
 LONGEST_HEADER = 4096  # llama-server refuses lines of 8 KiB, and more than 100 of them
 MOST_HEADERS = 64
-_NEVER_DOWN = _HOP_BY_HOP | {b"set-cookie", b"server", b"date", b"x-accel-buffering"}
+_NEVER_DOWN = _HOP_BY_HOP | {
+    b"set-cookie",
+    b"server",
+    b"date",
+    b"x-accel-buffering",
+    b"x-request-id",  # the edge gives each answer its own
+    b"request-id",
+}
 
 
 def find_digest(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
