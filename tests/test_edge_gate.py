@@ -1,6 +1,7 @@
 """The gate: check and count in one step, and the same question again before the first byte."""
 
 from collections.abc import Callable
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -9,6 +10,7 @@ from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.gate import Gate
+from gateway.edge.queue import Turn
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked, Caller
 from gateway.edge.table import LaneRoute, digest_of
@@ -36,8 +38,12 @@ def hold(gate: Gate) -> Hold:
     return put
 
 
+def turn(owner: int = MEMBER, **fields: Any) -> Turn:
+    return Turn(Caller(digest_of(key_of(owner).encode())), Asked("qwen"), **fields)
+
+
 def entered(gate: Gate) -> Exchange:
-    exchange = gate.enter(Caller(digest_of(key_of(MEMBER).encode())), Asked("qwen"))
+    exchange = gate.enter(turn())
     assert isinstance(exchange, Exchange)
     return exchange
 
@@ -53,7 +59,7 @@ async def test_who_enters_counts_until_leaving(gate: Gate, hold: Hold) -> None:
 
 async def test_who_is_refused_does_not_count(gate: Gate, hold: Hold) -> None:
     hold(lane(grants=(grant(OWNER, 0, NOW + 60),)))
-    refused = gate.enter(Caller(digest_of(key_of(MEMBER).encode())), Asked())
+    refused = gate.enter(turn())
     assert isinstance(refused, EdgeRefusal)
     assert gate.in_flight == {}
 

@@ -13,6 +13,7 @@ from gateway.edge.tail import NoTail, StreamTail, Tail, tail_for
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 JSON = (b"content-type", b"application/json")
+EVENTS = (b"content-type", b"text/event-stream")
 _CLOSE = (b"connection", b"close")
 
 
@@ -42,14 +43,21 @@ class Answer:
         if dialect is Dialect.ANTHROPIC:
             self._own.append((b"request-id", request_id.encode()))
         self._is_stream = False
+        self._is_early = False
 
     @property
     def has_started(self) -> bool:
         """Whether the head is out."""
         return self.status is not None
 
+    def add(self, header: tuple[bytes, bytes]) -> None:
+        """A header of our own for the head."""
+        self._own.append(header)
+
     async def start(self, status: int, headers: Headers) -> None:
-        """Send the head."""
+        """Send the head, unless comments have gone out: then a stream goes on under theirs."""
+        if self._is_early:
+            return
         self.tail = tail_for(headers)
         self._is_stream = isinstance(self.tail, StreamTail)
         await self._send(
@@ -65,10 +73,39 @@ class Answer:
         self.bytes_out += len(chunk)
         self.tail.add(chunk)
 
+    async def comment(self, text: str) -> None:
+        """Begin an event stream, if that has not been done, with a comment: no byte of an answer.
+
+        Cut short, it has sent a whole comment or none.
+        """
+        if not self.has_started:
+            await self.start(200, [EVENTS])
+            self._is_early = True
+        chunk = b": %s\n\n" % text.encode()
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+        self.bytes_out += len(chunk)
+
     async def finish(self, body: bytes = b"") -> None:
         """Send the end."""
         self.bytes_out += len(body)
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def switch(self, protocol: str | None, headers: Headers) -> None:
+        """Open a WebSocket in place of an answer."""
+        headers = [*headers, *self._own]
+        await self._send({"type": "websocket.accept", "subprotocol": protocol, "headers": headers})
+        self.status = 101
+
+    async def send_message(self, message: dict[str, Any], size: int) -> None:
+        """Send a message of a WebSocket; waits while the client is slow to read."""
+        await self._send(message)
+        if self.first_byte_at is None:
+            self.first_byte_at = time.monotonic()
+        self.bytes_out += size
+
+    async def close_socket(self, code: int, reason: str) -> None:
+        """Send the end of a WebSocket."""
+        await self._send({"type": "websocket.close", "code": code, "reason": reason})
 
     async def send_json(self, status: int, body: bytes, headers: Headers | None = None) -> None:
         """A whole answer of our own."""

@@ -2,82 +2,125 @@
 
 import asyncio
 import contextlib
+import itertools
 import logging
 
+from gateway.edge.admission import admit, stay_quietly
+from gateway.edge.allowance import charge, within_limits
 from gateway.edge.call import Call
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.forward import NotSentError, Parcel, forward, upstream_failed
+from gateway.edge.gate import UNREACHABLE
 from gateway.edge.holder import TableHolder
+from gateway.edge.prefer import patience_of
+from gateway.edge.queue import Turn
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked
-from gateway.edge.table import Upstream
+from gateway.edge.slot_routes import needs_slot
+from gateway.edge.telling import Teller
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3  # while not a byte has been sent
 _REFRESH_SECONDS = 1.0
+_AVOID_SECONDS = 1.0  # a server that could not be reached, before a waiting request tries again
 _LAST_WORD_SECONDS = 2.0  # for a client that does not read to hear why it was ended
-_UNREACHABLE = upstream_failed("the model server cannot be reached.")
+_UNREACHABLE = upstream_failed(UNREACHABLE)
 CLIENT_GONE = EdgeRefusal(499, "client_gone", "the client has left")
 
 
 async def serve_watched(call: Call, asked: Asked, body: bytes) -> None:
     """Serve it while its client stays. No count and no connection is left behind."""
+    turn = call.turn = _turn(call, asked)
     async with asyncio.TaskGroup() as group:
         watcher = group.create_task(_watch_client(call))
         try:
-            await _attempt(call, asked, body)
+            await _attempt(call, turn, body)
         finally:
             watcher.cancel()
+            charge(call)
+
+
+def _turn(call: Call, asked: Asked) -> Turn:
+    """What it asks for, and how long it waits for it."""
+    config = call.parts.config
+    patience = patience_of(call.headers, call.parts.gate.waiters.patience, config.wait_most_seconds)
+    if patience.applied is not None:
+        call.answer.add((b"preference-applied", b"wait=%d" % patience.applied))
+    return Turn(call.caller, asked, needs_slot(call.method, call.matched), patience)
 
 
 async def _watch_client(call: Call) -> None:
-    """Stop the exchange when the client leaves."""
+    """Wait for the client to leave."""
     while (await call.receive())["type"] != "http.disconnect":
         pass
+    client_left(call)
+
+
+def client_left(call: Call) -> None:
+    """Stop its waiting, or its exchange."""
     call.is_gone = True
+    if call.turn is not None:
+        call.parts.gate.waiters.end(call.turn, CLIENT_GONE)
     if call.exchange is not None:
         call.exchange.stop(CLIENT_GONE)
 
 
-async def _attempt(call: Call, asked: Asked, body: bytes) -> None:
+async def _attempt(call: Call, turn: Turn, body: bytes) -> None:
     """Try until a byte has been sent: a server that moved or is gone may have a successor."""
     parcel = Parcel(call.method, call.matched.route.path, call.headers, body)
-    unreachable: Upstream | None = None
-    for _ in range(ATTEMPTS):
-        exchange = call.parts.gate.enter(call.caller, asked)
-        if isinstance(exchange, EdgeRefusal):
-            await call.answer.refuse(exchange)
-            return
-        call.exchange = exchange
-        upstream = exchange.route.upstream
-        try:
-            refusal = await _exchange(call, exchange, parcel, unreachable)
-        except MovedError:
-            continue
-        except NotSentError as error:
-            slug = exchange.route.lane.slug
-            logger.warning("lane %s: its model server cannot be reached (%s)", slug, error)
-            refusal = _UNREACHABLE
-        finally:
-            call.parts.gate.leave(exchange)
-        if refusal is not None and refusal.code == _UNREACHABLE.code:
-            await _refresh(call.parts.holder)  # an order may have been quicker than its table
-            if refusal is _UNREACHABLE and upstream != unreachable:
-                unreachable = upstream
-                continue
-            refusal = call.parts.gate.why_broken(exchange) or refusal
+    refusal = await within_limits(call, turn)
+    if refusal is not None:
         await _end(call, refusal)
         return
-    await call.answer.refuse(_UNREACHABLE)
+    for attempt in itertools.count(1):
+        exchange = await _admit(call, turn)
+        if isinstance(exchange, EdgeRefusal):
+            await _end(call, exchange)
+            return
+        ended = await _once(call, turn, exchange, parcel)
+        is_last = attempt >= ATTEMPTS and not turn.patience.for_load
+        if ended is not _UNREACHABLE or is_last:
+            await _end(call, ended)
+            return
 
 
-async def _exchange(
-    call: Call, exchange: Exchange, parcel: Parcel, unreachable: Upstream | None
-) -> EdgeRefusal | None:
+async def _admit(call: Call, turn: Turn) -> Exchange | EdgeRefusal:
+    """Let it in, now or when its turn comes; a stream that asked to wait hears of it."""
+    gate = call.parts.gate
+    is_told = call.is_stream and turn.patience.for_load > 0
+    stay = Teller(call.answer, gate.waiters).stay if is_told else stay_quietly
+    found = await admit(gate, turn, stay)
+    if turn.since is not None:
+        call.queue_seconds = call.parts.clock.monotonic() - turn.since
+    if isinstance(found, Exchange):
+        call.exchange = found
+    return found
+
+
+async def _once(call: Call, turn: Turn, exchange: Exchange, parcel: Parcel) -> EdgeRefusal | None:
+    """One try, from the admission to the end of the count. _UNREACHABLE: nothing was sent."""
+    gate = call.parts.gate
+    try:
+        refusal = await _exchange(call, exchange, parcel)
+    except MovedError:
+        return _UNREACHABLE
+    except NotSentError as error:
+        slug = exchange.route.lane.slug
+        logger.warning("lane %s: its model server cannot be reached (%s)", slug, error)
+        turn.avoided = exchange.route.upstream
+        turn.avoided_until = call.parts.clock.monotonic() + _AVOID_SECONDS
+        refusal = _UNREACHABLE
+    finally:
+        gate.leave(exchange)
+    if refusal is None or refusal.code != _UNREACHABLE.code:
+        return refusal
+    await _refresh(call.parts.holder)  # an order may have been quicker than its table
+    return refusal if refusal is _UNREACHABLE else gate.why_broken(exchange) or refusal
+
+
+async def _exchange(call: Call, exchange: Exchange, parcel: Parcel) -> EdgeRefusal | None:
     """One attempt, counted by its caller: None when the answer is written, else why not."""
     upstream = exchange.route.upstream
-    if upstream == unreachable:
-        return _UNREACHABLE
     server = call.parts.pool.server(exchange.route.lane.slug, upstream)
     if server is None:
         return upstream_failed("the gateway has no key for this model server.")

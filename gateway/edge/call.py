@@ -11,6 +11,7 @@ from gateway.edge.gate import Gate
 from gateway.edge.headers import Headers
 from gateway.edge.holder import TableHolder
 from gateway.edge.limits import Limits
+from gateway.edge.queue import Turn
 from gateway.edge.routes import Matched
 from gateway.edge.routing import Caller
 from gateway.edge.slots import Slots
@@ -43,6 +44,8 @@ class Call:
     receive: Receive
     answer: Answer
     bytes_in: int = 0
+    turn: Turn | None = None  # while it asks to be let in
     exchange: Exchange | None = None  # the last one
     queue_seconds: float = 0.0  # waited in the lane's queue
+    is_stream: bool = False  # whether the client has asked for one, as far as is known
     is_gone: bool = False

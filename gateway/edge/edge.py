@@ -46,7 +46,8 @@ class Edge:
         self._client = connect(config.redis_url)
         self.holder = TableHolder(self._client, sealer, self.clock, self._on_table)
         self.reporter = Reporter(self._client, config.edge_id, self.clock, self._facts)
-        self.gate = Gate(config, self.clock, self.reporter.changed)
+        self.slots = Slots()
+        self.gate = Gate(config, self.clock, self.reporter.changed, self.slots)
         self.gate.table = lambda: self.holder.table
         self.usage = UsageSink(self._client)
         self.pool = ServerPool(
@@ -54,7 +55,7 @@ class Edge:
             connect_seconds=config.connect_seconds,
             answer_seconds=config.answer_seconds,
         )
-        self.slots = Slots()
+        self.slots.on_free = self.gate.waiters.freed
         self.limits = Limits(self.clock)
         self.parts = Parts(
             config, self.clock, self.holder, self.gate, self.pool, self.slots, self.limits
@@ -73,6 +74,7 @@ class Edge:
         """Loops run inside; afterwards requests have ended, goodbye is said, all is closed."""
         await self._look_first()
         loops = (self.holder.run, self.reporter.run, self.usage.run, self._follow, self._sweep)
+        loops += (self.gate.waiters.run,)
         tasks = [asyncio.create_task(_keep_up(loop)) for loop in loops]
         try:
             yield

@@ -20,10 +20,17 @@ class Exchange:
         self.alarm: asyncio.TimerHandle | None = None
         self.stopped_by: EdgeRefusal | None = None
         self.writing_since: float | None = None  # monotonic: the client has not taken a chunk yet
+        self.has_slot = False  # of the model server: to be given back
+        self.began = 0.0  # monotonic
         self.is_complete = False  # the answer was read to its end: the connection is idle again
         self._is_open = False
         self._is_still_right = is_still_right
         self._transport: asyncio.Transport | None = None
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether the model server may have got a byte of it."""
+        return self._transport is not None
 
     def connected(self, transport: asyncio.Transport) -> None:
         """Just before the first byte: ask again. Raises MovedError."""

@@ -14,6 +14,7 @@ from gateway.edge.body import pieces
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.headers import Headers, client_headers, upstream_headers
 from gateway.edge.refusals import EdgeRefusal, refuse
+from gateway.edge.retold import is_stream, retell
 from gateway.edge.upstreams import ON_CONNECTED, Server
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,8 @@ async def _exchange(
                 failure = "the model server does not accept the gateway's key."
                 raise aiohttp.ClientError(failure)
             failure = "the model server broke off its answer."
+            if answer.has_started and not is_stream(response):
+                return await retell(response, chunks)
             await answer.start(response.status, _headers(response, answer.notes(exchange.route)))
             async for chunk in chunks:
                 exchange.writing_since = time.monotonic()

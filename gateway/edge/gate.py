@@ -7,30 +7,43 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from gateway.edge import verdicts
 from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig
 from gateway.edge.endings import Running, broken_by_order, ending
 from gateway.edge.exchange import Exchange
+from gateway.edge.paces import Paces
+from gateway.edge.queue import Turn, Unsure
 from gateway.edge.refusals import EdgeRefusal, refuse
-from gateway.edge.routing import Asked, Caller, Route, choose
+from gateway.edge.routing import Asked, Caller, Route, choose, routes_to
+from gateway.edge.slots import Slots
 from gateway.edge.table import Table
+from gateway.edge.waiting import NOTHING_SAID, STOPPING, Waiters
 
 _STALLED = refuse("request_timeout", "the client does not read its answer.")
-_STOPPING = refuse("gateway_stopping", "this gateway is being stopped; ask again.", wait=5.0)
+UNREACHABLE = "the model server cannot be reached."
 
 
 class Gate:
     """Admits requests by the table in force. A request counts until its connection is closed."""
 
     def __init__(
-        self, config: EdgeConfig, clock: EdgeClock, on_change: Callable[[str], None]
+        self,
+        config: EdgeConfig,
+        clock: EdgeClock,
+        on_change: Callable[[str], None],
+        slots: Slots | None = None,
     ) -> None:
         self.table: Callable[[], Table | None] = lambda: None
         self._config = config
         self._clock = clock
+        self._slots = slots if slots is not None else Slots()
+        self._paces = Paces()
+        self.waiters = Waiters(config, clock, self._slots, self)
         self._on_change = on_change
         self._inside: dict[str, set[Exchange]] = {}
         self._counts: dict[str, int] = {}
+        self._is_over = False
         self.is_empty = asyncio.Event()
         self.is_empty.set()
 
@@ -38,6 +51,27 @@ class Gate:
     def in_flight(self) -> Mapping[str, int]:
         """Requests by lane whose connection to the model server may be open."""
         return self._counts
+
+    @property
+    def waiting(self) -> Mapping[str, int]:
+        """Requests by lane that wait for it: for a slot, a load or a switch."""
+        return self.waiters.queue.waiting
+
+    @property
+    def admitted_after_wait(self) -> Mapping[str, int]:
+        """Requests by lane, since the start, that were let in after they had waited."""
+        return self.waiters.admitted
+
+    def table_in_force(self) -> Table | None:
+        """The route table."""
+        return self.table()
+
+    def pace(self, slug: str) -> float | None:
+        """How many seconds it usually takes until one of the lane's slots becomes free."""
+        table = self.table()
+        lane = table.lanes.get(slug) if table is not None else None
+        slots = lane.upstream.slots if lane is not None and lane.upstream is not None else None
+        return self._paces.seconds(slug, slots or 1)
 
     def choose(self, caller: Caller, asked: Asked) -> Route | EdgeRefusal:
         """Where the request would go at this moment."""
@@ -50,22 +84,56 @@ class Gate:
             max_age=self._config.table_max_age,
         )
 
-    def enter(self, caller: Caller, asked: Asked) -> Exchange | EdgeRefusal:
-        """Check and count. Whoever enters must leave, in a finally."""
-        route = self.choose(caller, asked)
-        if isinstance(route, EdgeRefusal):
-            return route
-        exchange = Exchange(route, lambda: self._is_still(exchange, caller, asked))
-        self._inside.setdefault(route.lane.slug, set()).add(exchange)
-        self._count(route.lane.slug)
-        return exchange
+    def enter(
+        self, turn: Turn, told: Mapping[str, bool] = NOTHING_SAID
+    ) -> Exchange | EdgeRefusal | Unsure:
+        """Check and count. Whoever enters must leave, in a finally.
+
+        `told` is what other edges have said of lanes' slots; True is one that is held already.
+        """
+        self.waiters.catch_up()
+        routes = self.routes(turn)
+        if isinstance(routes, EdgeRefusal):
+            turn.wanted = ()
+            return routes
+        if len(routes) > 1:
+            routes.sort(key=lambda route: self._order(route, told))
+        for route in routes:
+            is_free = self._is_free(route, turn, told)
+            if is_free:
+                return self._admit(route, turn)
+            if is_free is None and route.upstream.slots is not None:
+                return Unsure(route.lane.slug, route.upstream.slots)
+        turn.wanted = tuple([route.lane.slug for route in routes])
+        return self._busy(routes)
+
+    def routes(self, turn: Turn) -> list[Route] | EdgeRefusal:
+        """Where it may go now, slots or not; what could not be reached a moment ago is left out."""
+        found = routes_to(
+            self.table(),
+            turn.caller,
+            turn.asked,
+            self._clock.now(),
+            max_age=self._config.table_max_age,
+        )
+        if turn.avoided is None or isinstance(found, EdgeRefusal):
+            return found
+        if self._clock.monotonic() >= turn.avoided_until:
+            return found
+        kept = [route for route in found if route.upstream != turn.avoided]
+        return kept or self._why_unreachable(found[0])
 
     def leave(self, exchange: Exchange) -> None:
-        """The exchange's connection is closed, or idle again."""
+        """The exchange's connection is closed, or idle again; its slot goes to who waits."""
         exchange.clear_alarm()
         slug = exchange.route.lane.slug
         self._inside[slug].remove(exchange)
         self._count(slug)
+        if exchange.has_slot:
+            self._slots.give(slug)
+            self._paces.add(slug, self._clock.monotonic() - exchange.began)
+            if self.waiters.queue:
+                self.waiters.freed(slug)
 
     def review(self, exchange: Exchange) -> None:
         """Set when this exchange must end, by the table in force."""
@@ -100,9 +168,11 @@ class Gate:
         for exchanges in self._inside.values():
             for exchange in exchanges:
                 self.review(exchange)
+        self.waiters.walk()
 
     def sweep(self) -> None:
         """End exchanges whose client has not taken a byte for long: they hold a server's slot."""
+        self.waiters.walk()
         limit = self._clock.monotonic() - self._config.stalled_seconds
         for exchanges in self._inside.values():
             for exchange in exchanges:
@@ -110,10 +180,46 @@ class Gate:
                     exchange.stop(_STALLED)
 
     def end_all(self) -> None:
-        """The process stops: end what still runs, each in its dialect."""
+        """The process stops: end what still runs, each in its dialect, and admit no more."""
+        self._is_over = True
         for exchanges in self._inside.values():
             for exchange in exchanges:
-                exchange.stop(_STOPPING)
+                exchange.stop(STOPPING)
+
+    def _order(self, route: Route, told: Mapping[str, bool]) -> tuple[bool, int]:
+        """A slot that is held first, then the fewest requests."""
+        slug = route.lane.slug
+        return not told.get(slug, False), self._counts.get(slug, 0)
+
+    def _is_free(self, route: Route, turn: Turn, told: Mapping[str, bool]) -> bool | None:
+        """Whether a slot is its own now; None: other edges must be asked."""
+        slots, slug = route.upstream.slots, route.lane.slug
+        if slots is None or not turn.needs_slot:
+            return True
+        if self.waiters.queue and self.waiters.queue.is_wanted(slug, turn.number):
+            return False
+        said = told.get(slug)
+        return self._slots.take_now(slug, slots) if said is None else said
+
+    def _admit(self, route: Route, turn: Turn) -> Exchange:
+        exchange = Exchange(route, lambda: self._is_still(exchange, turn.caller, turn.asked))
+        exchange.has_slot = turn.needs_slot and route.upstream.slots is not None
+        exchange.began = self._clock.monotonic()
+        turn.wanted = ()
+        self._inside.setdefault(route.lane.slug, set()).add(exchange)
+        self._count(route.lane.slug)
+        return exchange
+
+    def _busy(self, routes: list[Route]) -> EdgeRefusal:
+        """All slots are taken: the lane where the fewest wait, and when one of them moves up."""
+        waiting = self.waiting
+        slug = min((route.lane.slug for route in routes), key=lambda each: waiting.get(each, 0))
+        return verdicts.lane_busy(slug, waiting.get(slug, 0), self.pace(slug))
+
+    def _why_unreachable(self, route: Route) -> EdgeRefusal:
+        running = Running(route.token.owner_id, route.upstream)
+        found = broken_by_order(route.lane, running, self._clock.now())
+        return found or refuse("upstream_failed", UNREACHABLE, lane=route.lane.slug)
 
     def _is_still(self, exchange: Exchange, caller: Caller, asked: Asked) -> bool:
         """Whether the same request would still be sent to the same server."""

@@ -7,6 +7,7 @@ from gateway.edge.refusals import EdgeRefusal, moment, refuse
 from gateway.edge.table import Grant, LaneRoute, Table, Upstream
 
 LONGEST_NAME = 100  # of what a caller sent, when a sentence repeats it
+_SOON, _LATEST = 2.0, 60.0  # seconds until a busy lane may be asked again
 _HELPFUL = MappingProxyType(
     {
         "model_not_found": 0,
@@ -102,13 +103,18 @@ def model_failed(lane: LaneRoute, now: float) -> EdgeRefusal:
     reason = f": {lane.failure}" if lane.failure else ""
     words = f"{_named(lane.target)} failed to run on lane '{lane.slug}'{reason}"
     comes_again = lane.slug if lane.retry_at is not None else ""
-    return refuse("model_failed", words, _until(lane.retry_at, now), lane=comes_again)
+    wait = _until(lane.retry_at, now)
+    return refuse("model_failed", words, wait, lane=comes_again, about=lane.slug)
 
 
-def lane_busy(slug: str, waiting: int, wait: float) -> EdgeRefusal:
-    """429: the server has as many requests as it works on at once, and others wait already."""
+def lane_busy(slug: str, waiting: int, pace: float | None) -> EdgeRefusal:
+    """429: the server has as many requests as it works on at once, and others wait already.
+
+    `pace` is how many seconds it takes until the next one is finished, if anybody knows.
+    """
     words = f"lane '{slug}' is working on all the requests it takes"
     words += f" and {waiting} more are waiting." if waiting else "."
+    wait = _SOON if pace is None else min(pace, _LATEST)
     return refuse("lane_busy", words, wait, lane=slug)
 
 
