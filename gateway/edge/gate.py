@@ -92,7 +92,7 @@ class Gate:
         `told` is what other edges have said of lanes' slots; True is one that is held already.
         """
         self.waiters.catch_up()
-        routes = self.routes(turn)
+        routes = self.routes(turn) if not self._is_over else STOPPING
         if isinstance(routes, EdgeRefusal):
             turn.wanted = ()
             return routes
@@ -182,6 +182,7 @@ class Gate:
     def end_all(self) -> None:
         """The process stops: end what still runs, each in its dialect, and admit no more."""
         self._is_over = True
+        self.waiters.close()
         for exchanges in self._inside.values():
             for exchange in exchanges:
                 exchange.stop(STOPPING)
