@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import cast
 
 import uvloop
@@ -30,7 +29,6 @@ class Plan:
     requests: int = 0  # 0: as many as fit
     is_stream: bool = False
     body_bytes: int = 0  # of padding, as a picture in a prompt would be
-    listeners: int = 0  # streams that run beside, whose stalls are measured
 
 
 @dataclass(slots=True)
@@ -43,7 +41,7 @@ class Outcome:
     elapsed: float = 0.0
     first_bytes: list[float] = field(default_factory=list)
     durations: list[float] = field(default_factory=list)
-    gaps: list[float] = field(default_factory=list)  # between chunks of the listeners
+    gaps: list[float] = field(default_factory=list)  # between chunks of one stream
     failure: str = ""
 
 
@@ -55,7 +53,7 @@ class Client(asyncio.Protocol):
         self.outcome = outcome
         self.may_ask = may_ask
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.chunk_times: list[float] | None = None
+        self.chunk_at: float | None = None
         self.is_first = True
         self.asked_at: float | None = None
 
@@ -80,8 +78,9 @@ class Client(asyncio.Protocol):
             self.is_first = False
             self.outcome.first_bytes.append(now - self.asked_at)
             self._read_head(data)
-        if self.chunk_times is not None:
-            self.chunk_times.append(now)
+        elif self.chunk_at is not None:
+            self.outcome.gaps.append(now - self.chunk_at)
+        self.chunk_at = now
         self.outcome.events += data.count(b"data: ")
         self.length -= len(data)
         if self.length == 0 or (self.is_chunked and data.endswith(b"0\r\n\r\n")):
@@ -115,9 +114,10 @@ class Client(asyncio.Protocol):
         self.outcome.failure = self.outcome.failure or words
 
 
-def request_of(plan: Plan, *, is_stream: bool, padding: int = 0) -> bytes:
+def request_of(plan: Plan) -> bytes:
     """The bytes of one request."""
-    body = {"model": "qwen", "stream": is_stream, "messages": _QUESTION, "user": "x" * padding}
+    body = {"model": "qwen", "stream": plan.is_stream, "messages": _QUESTION}
+    body["user"] = "x" * plan.body_bytes
     data = json.dumps(body).encode()
     head = f"POST {PATH} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {plan.key}\r\n"
     head += f"content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
@@ -126,25 +126,16 @@ def request_of(plan: Plan, *, is_stream: bool, padding: int = 0) -> bytes:
 
 async def run(plan: Plan) -> Outcome:
     """Carry the plan out."""
-    outcome, beside = Outcome(), Outcome()
+    outcome = Outcome()
     started = time.perf_counter()
     left = plan.requests
-    is_over = False
 
     def may_ask() -> bool:
         nonlocal left
         left -= 1
         return left >= 0 if plan.requests else time.perf_counter() - started < plan.seconds
 
-    listeners = [
-        await _connect(plan, request_of(plan, is_stream=True), beside, lambda: not is_over)
-        for _ in range(plan.listeners)
-    ]
-    for listener in listeners:
-        listener.chunk_times = []
-    if plan.listeners:
-        await asyncio.sleep(0.3)
-    request = request_of(plan, is_stream=plan.is_stream, padding=plan.body_bytes)
+    request = request_of(plan)
     clients = []
     for _ in range(plan.connections):
         clients.append(await _connect(plan, request, outcome, may_ask))
@@ -152,11 +143,6 @@ async def run(plan: Plan) -> Outcome:
             await asyncio.sleep(0.01)  # a burst of beginnings is not what is measured
     await asyncio.gather(*(client.done for client in clients))
     outcome.elapsed = time.perf_counter() - started
-    is_over = True
-    await asyncio.gather(*(listener.done for listener in listeners))
-    outcome.gaps = [gap for one in listeners for gap in _gaps(one.chunk_times or [])]
-    outcome.failed += beside.failed
-    outcome.failure = outcome.failure or beside.failure
     return outcome
 
 
@@ -168,10 +154,6 @@ async def _connect(
         lambda: Client(request, outcome, may_ask), "127.0.0.1", plan.port
     )
     return client
-
-
-def _gaps(times: list[float]) -> list[float]:
-    return [later - earlier for earlier, later in pairwise(times)]
 
 
 def told(outcome: Outcome) -> dict[str, float | str]:

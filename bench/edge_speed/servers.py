@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -124,10 +125,26 @@ class Servers:
 
 def load(plan: Plan) -> dict[str, float]:
     """Carry a plan out in a process of its own; its figures. Raises when a request failed."""
+    return begin(plan)()
+
+
+def begin(plan: Plan) -> Callable[[], dict[str, float]]:
+    """Begin to carry a plan out; call the answer to wait for its end and figures."""
     argv = ["taskset", "-c", str(OTHER_CORE), *_python("bench.edge_speed.load")]
     given = json.dumps({name: getattr(plan, name) for name in plan.__slots__}).encode()
-    done = subprocess.run(argv, cwd=ROOT, input=given, stdout=subprocess.PIPE, check=True)
-    told: dict[str, float] = json.loads(done.stdout)
+    process = subprocess.Popen(argv, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(given)
+    process.stdin.close()
+    process.stdin = None
+    return lambda: _figures(process)
+
+
+def _figures(process: "subprocess.Popen[bytes]") -> dict[str, float]:
+    output, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"the load generator ended with {process.returncode}")
+    told: dict[str, float] = json.loads(output)
     if told["failed"]:
         raise RuntimeError(f"{told['failed']} requests failed: {told['failure']}")
     return told
