@@ -39,7 +39,7 @@ _VARY = (b"vary", b"Origin")
 
 def read_origins() -> tuple[str, ...]:
     """The origins of the setting, as browsers write them; SettingError when one cannot be used."""
-    origins = tuple(word.lower() for word in read_list(SETTING))
+    origins = tuple(word.lower() for word in read_list("SLOTSERVE_CORS_ORIGINS"))
     if EVERY in origins and len(origins) > 1:
         raise SettingError(f"{SETTING}: '*' means every origin: give it alone, or leave it out")
     for origin in origins:
