@@ -18,6 +18,8 @@ HEAD_SECONDS = 30.0
 BODY_SECONDS = 150.0  # more than the edge's own limit, which answers in the caller's dialect
 LINGER_SECONDS = 1.0  # for a request that was sent before its client could know of the stop
 _UPGRADE = frozenset({b"upgrade", b"http2-settings"})
+_HANDSHAKE = frozenset({b"host", b"sec-websocket-key", b"sec-websocket-version"})
+_BODY = frozenset({b"content-length", b"transfer-encoding"})
 _TOO_LARGE = "431 Request Header Fields Too Large"
 _TOO_SLOW = "408 Request Timeout"
 _BAD = "400 Bad Request"
@@ -57,7 +59,7 @@ class GuardedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            self._read_without_upgrade(data[upgrade.args[0] :])
+            self._take_upgrade(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
             is_too_large = isinstance(error.__context__, HeadTooLargeError)
             self._refuse(_TOO_LARGE if is_too_large else _BAD)
@@ -110,6 +112,37 @@ class GuardedProtocol(HttpToolsProtocol):
             )
         elif not self.cycle.response_started:
             self.cycle.keep_alive = False
+
+    def takes_websocket(self, path: bytes) -> bool:
+        """Whether a WebSocket may be opened at this path."""
+        return False
+
+    def _take_upgrade(self, rest: bytes) -> None:
+        """Hand a good WebSocket handshake over; whatever else is offered is declined."""
+        if not self._is_websocket():
+            self._read_without_upgrade(rest)
+        elif rest:  # who speaks before the answer may hide a request in it
+            self._refuse(_BAD)
+        else:
+            self._stop_waiting()
+            self.scope["method"] = "GET"
+            self.handle_websocket_upgrade()
+
+    def _is_websocket(self) -> bool:
+        """A whole handshake without a body, at a path for it, with no answer still to come."""
+        offered = [value.lower() for name, value in self.headers if name == b"upgrade"]
+        named = {name for name, _ in self.headers}
+        return (
+            self.ws_protocol_class is not None
+            and offered == [b"websocket"]
+            and self.parser.get_method() == b"GET"
+            and self.parser.get_http_version() == "1.1"
+            and self.url.isascii()
+            and named >= _HANDSHAKE
+            and not named & _BODY
+            and not self._is_answering()
+            and self.takes_websocket(self.url.partition(b"?")[0])
+        )
 
     def _read_without_upgrade(self, rest: bytes) -> None:
         """Read the same request again as if it had not offered an upgrade: a server may do so."""
