@@ -21,6 +21,7 @@ class EdgeConfig:
     connect_seconds: float = 2.0  # to a model server
     answer_seconds: float = 3600.0  # without a byte from a model server
     stalled_seconds: float = 300.0  # for a client to take what waits for it
+    websocket_idle_seconds: float = 600.0  # without a message either way
     drain_seconds: float = 30.0
     queue_per_lane: int = 32  # requests that may wait; 0: none
     queue_seconds: float = 60.0  # for a free slot
@@ -46,6 +47,7 @@ def read_config(port: int, number: int = 0) -> EdgeConfig:
         connect_seconds=read_number("SLOTSERVE_CONNECT_SECONDS", 2.0, least=0.1),
         answer_seconds=read_number("SLOTSERVE_ANSWER_SECONDS", 3600.0, least=1.0),
         stalled_seconds=read_number("SLOTSERVE_STALLED_SECONDS", 300.0, least=1.0),
+        websocket_idle_seconds=read_number("SLOTSERVE_WEBSOCKET_IDLE_SECONDS", 600.0, least=1.0),
         drain_seconds=drain,
         queue_per_lane=read_whole("SLOTSERVE_QUEUE_PER_LANE", 32),
         queue_seconds=read_number("SLOTSERVE_QUEUE_SECONDS", 60.0),

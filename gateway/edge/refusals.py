@@ -17,6 +17,7 @@ STATUSES = MappingProxyType(
         "request_timeout": 408,
         "model_not_loaded": 409,
         "request_too_large": 413,
+        "upgrade_required": 426,
         "rate_limited": 429,  # of a token or a person
         "lane_busy": 429,  # as many requests as the lane takes, and its queue is full
         "upstream_failed": 502,
