@@ -1,7 +1,7 @@
 """How much a person and each of their tokens may ask of the gateway in a minute."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -38,7 +38,7 @@ def in_force(own: int | None, default: int | None) -> int | None:
 
 def own_limits(member: User) -> RateLimits:
     """What was set for this person; None where they are as everybody."""
-    row = MemberLimit.objects.filter(member=member).first()
+    row: MemberLimit | None = getattr(member, "rate_limit", None)
     return RateLimits(row.requests_per_minute, row.tokens_per_minute) if row else NO_LIMITS
 
 
@@ -59,14 +59,10 @@ def set_member_limits(member: User, wish: RateLimits, *, actor: User) -> MemberL
     refusal = _objection(wish, least=0)
     if refusal:
         return refusal
-    numbers = {
-        "requests_per_minute": wish.requests_per_minute,
-        "tokens_per_minute": wish.tokens_per_minute,
-    }
     with transaction.atomic():
-        limit, _ = MemberLimit.objects.update_or_create(member=member, defaults=numbers)
+        limit, _ = MemberLimit.objects.update_or_create(member=member, defaults=asdict(wish))
         ticks.plan_soon()
-    log.info("limits set member=%s by=%s %s", member.pk, actor.pk, numbers)
+    log.info("limits set member=%s by=%s %s", member.pk, actor.pk, wish)
     return limit
 
 
@@ -76,21 +72,13 @@ def set_token_limits(token: ApiToken, wish: RateLimits, *, actor: User) -> Refus
     refusal = token_objection(wish) or _rights_objection(token, held, wish, actor)
     if refusal:
         return refusal
-    numbers = {
-        "requests_per_minute": wish.requests_per_minute,
-        "tokens_per_minute": wish.tokens_per_minute,
-    }
     with transaction.atomic():
-        rows = ApiToken.objects.filter(
-            pk=token.pk,
-            requests_per_minute=held.requests_per_minute,
-            tokens_per_minute=held.tokens_per_minute,
-        )
-        if not rows.update(**numbers):
+        seen = ApiToken.objects.filter(pk=token.pk, **asdict(held))
+        if not seen.update(**asdict(wish)):
             return Refusal("wrong_state", "Somebody has just changed this token: look again.")
         ticks.plan_soon()
-    token.refresh_from_db(fields=list(numbers))
-    log.info("token limits set token=%s by=%s %s", token.pk, actor.pk, numbers)
+    token.refresh_from_db(fields=list(asdict(wish)))
+    log.info("token limits set token=%s by=%s %s", token.pk, actor.pk, wish)
     return None
 
 

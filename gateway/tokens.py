@@ -4,12 +4,14 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from gateway.limits import NO_LIMITS, RateLimits, token_objection
 from gateway.models import ApiToken, Scope
 from lanes import clock, ticks
 from lanes.models import Lane
@@ -32,10 +34,12 @@ def create_token(
     scopes: Sequence[str],
     lanes: Sequence[Lane],
     expires_at: datetime | None,
+    rate_limits: RateLimits = NO_LIMITS,
 ) -> tuple[ApiToken, str] | Refusal:
     """Make a token for its owner; the text is in this answer and never again. No lanes: all."""
     now = clock.database_now()
     refusal = _objection(owner, name.strip(), scopes, expires_at, now)
+    refusal = refusal or token_objection(rate_limits)
     if refusal:
         return refusal
     if lanes and Scope.ADMIN in scopes:  # it could make itself a token for all of them
@@ -51,6 +55,7 @@ def create_token(
             created_at=now,
             expires_at=expires_at,
             is_limited=bool(lanes),
+            **asdict(rate_limits),
         )
         token.lanes.set(lanes)
         ticks.plan_soon()

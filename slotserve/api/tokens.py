@@ -11,11 +11,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gateway import tokens
+from gateway.limits import NO_LIMITS, RateLimits, set_token_limits
 from gateway.models import ApiToken, Scope, UsageRecord
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.api.errors import refuse
 from slotserve.api.fields import AwareDateTimeField
+from slotserve.api.limits import LimitsInForceField, RateLimitsSerializer, changed_limits
 
 
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):
@@ -33,6 +35,8 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
             "prefix",
             "scopes",
             "lanes",
+            "requests_per_minute",
+            "tokens_per_minute",
             "created_at",
             "expires_at",
             "last_used_at",
@@ -40,8 +44,8 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
         )
 
 
-class NewTokenSerializer(serializers.Serializer[Any]):
-    """A wish for a token."""
+class NewTokenSerializer(RateLimitsSerializer):
+    """A wish for a token. Without limits it may use all that its owner may."""
 
     name = serializers.CharField(max_length=100)
     scopes = serializers.MultipleChoiceField(
@@ -88,12 +92,24 @@ class TokenViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
             scopes=sorted(wish["scopes"]),
             lanes=wish.get("lanes", []),
             expires_at=wish.get("expires_at"),
+            rate_limits=changed_limits(NO_LIMITS, wish),
         )
         if isinstance(made, Refusal):
             return refuse(made)
         token, text = made
         shown = {**TokenSerializer(token).data, "token": text}
         return Response(shown, status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=RateLimitsSerializer, responses=TokenSerializer)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Lower a token's limits; administrators may set any. What is left out stays."""
+        token = self.get_object()
+        asked = RateLimitsSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        held = RateLimits(token.requests_per_minute, token.tokens_per_minute)
+        wish = changed_limits(held, asked.validated_data)
+        refusal = set_token_limits(token, wish, actor=cast(User, request.user))
+        return refuse(refusal) if refusal else Response(TokenSerializer(token).data)
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -119,12 +135,14 @@ class UsageSerializer(serializers.ModelSerializer[UsageRecord]):
             "status",
             "code",
             "duration_ms",
+            "queue_ms",
             "first_byte_ms",
             "bytes_in",
             "bytes_out",
             "is_aborted",
             "prompt_tokens",
             "completion_tokens",
+            "cached_tokens",
         )
 
 
@@ -145,10 +163,11 @@ class MeSerializer(serializers.ModelSerializer[User]):
     """Who calls."""
 
     is_administrator = serializers.BooleanField(source="is_staff")
+    limits = LimitsInForceField(source="*")
 
     class Meta:
         model = User
-        fields = ("id", "username", "email", "is_administrator")
+        fields = ("id", "username", "email", "is_administrator", "limits")
 
 
 class MeView(APIView):
@@ -158,5 +177,5 @@ class MeView(APIView):
 
     @extend_schema(responses=MeSerializer)
     def get(self, request: Request) -> Response:
-        """Name and role."""
+        """Name, role, and what all tokens together may use in a minute."""
         return Response(MeSerializer(cast(User, request.user)).data)

@@ -7,6 +7,7 @@ from slotserve.api.bookings import BookingViewSet
 from slotserve.api.docs import SchemaPage
 from slotserve.api.fallback import NotFoundView
 from slotserve.api.lanes import LaneViewSet
+from slotserve.api.members import MemberViewSet
 from slotserve.api.presets import ModelFileViewSet, PresetViewSet
 from slotserve.api.schema import SchemaView
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
@@ -17,6 +18,7 @@ router.register("bookings", BookingViewSet, basename="booking")
 router.register("presets", PresetViewSet, basename="preset")
 router.register("models", ModelFileViewSet, basename="model")
 router.register("tokens", TokenViewSet, basename="token")
+router.register("members", MemberViewSet, basename="member")
 router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from bookings.models import Kind
+from gateway.limits import MOST
 from gateway.models import Scope
 from gateway.tokens import DEFAULT_SCOPES
 from lanes.models import Lane, Preset
@@ -110,6 +111,16 @@ class TokenForm(StyledForm):
     )
     days = forms.IntegerField(
         min_value=1, max_value=3650, required=False, label="Expires after days (optional)"
+    )
+    requests_per_minute = forms.IntegerField(
+        min_value=1, max_value=MOST, required=False, label="Requests a minute (optional)"
+    )
+    tokens_per_minute = forms.IntegerField(
+        min_value=1,
+        max_value=MOST,
+        required=False,
+        label="Tokens a minute (optional)",
+        help_text="Of prompts and answers. Your own limits hold for all your tokens together.",
     )
 
 

@@ -9,6 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from gateway import tokens
+from gateway.limits import RateLimits, limits_of
 from gateway.models import ApiToken
 from lanes import clock
 from lanes.refusals import Refusal
@@ -32,6 +33,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "form": form,
         "tokens": own,
         "text": text,
+        "limits": limits_of(member(request)),
         "now": clock.database_now(),
         "gateway": settings.SLOTSERVE_GATEWAY_URL,
     }
@@ -49,13 +51,14 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _make(request: HttpRequest, form: TokenForm) -> str | None:
-    days = form.cleaned_data["days"]
+    wish, days = form.cleaned_data, form.cleaned_data["days"]
     made = tokens.create_token(
         owner=member(request),
-        name=form.cleaned_data["name"],
-        scopes=form.cleaned_data["scopes"],
+        name=wish["name"],
+        scopes=wish["scopes"],
         lanes=[],
         expires_at=clock.database_now() + timedelta(days=days) if days else None,
+        rate_limits=RateLimits(wish["requests_per_minute"], wish["tokens_per_minute"]),
     )
     if isinstance(made, Refusal):
         form.add_error(None, made.words)

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, transaction
 
+from gateway.limits import RateLimits
 from gateway.models import Scope
 from gateway.publish import publish
 from gateway.tokens import DEFAULT_SCOPES, create_token
@@ -26,7 +27,7 @@ class Command(BaseCommand):
     help = "Make an API token for a user and print it, alone."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """USER [--create-user] [--scope S]… [--lane L]… [--days N]."""
+        """USER [--create-user] [--scope S]… [--lane L]… [--days N] and limits a minute."""
         parser.add_argument("user", help="username")
         parser.add_argument("--create-user", action="store_true", help="make the user if missing")
         parser.add_argument(
@@ -37,6 +38,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--lane", action="append", default=[], help="slug (default: all lanes)")
         parser.add_argument("--days", type=int, help="expires after so many days (default: never)")
+        for what in ("requests", "tokens"):
+            words = f"{what} that it may use in a minute (default: no limit but its owner's)"
+            parser.add_argument(f"--{what}-per-minute", type=int, metavar="N", help=words)
 
     def handle(self, *args: object, **options: Any) -> None:
         """Make it, let the gateway know, print it."""
@@ -60,6 +64,7 @@ def _make(options: dict[str, Any]) -> str:
         scopes=options["scope"] or DEFAULT_SCOPES,
         lanes=_lanes(options["lane"]),
         expires_at=_expiry(options["days"]),
+        rate_limits=RateLimits(options["requests_per_minute"], options["tokens_per_minute"]),
     )
     if isinstance(made, Refusal):
         raise CommandError(made.words)
