@@ -86,7 +86,7 @@ def encode_facts(now: datetime) -> Encoded:
     values = {
         TOKENS_PART: read_tokens(now),
         PRESETS_PART: preset_names(presets),
-        CATALOGUE_PART: read_catalogue(presets, {lane.pk: lane.slug for lane in lanes}),
+        CATALOGUE_PART: read_catalogue(presets, lanes),
         **{LANE_PREFIX + lane.slug: lane_route(lane, drain) for lane in lanes},
     }
     parts = {name: encode_part(value) for name, value in values.items()}

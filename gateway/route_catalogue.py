@@ -1,12 +1,13 @@
 """What callers may want to know of the presets, read in a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from django.db.models import OuterRef, Subquery
 
 from gateway.edge.table import ModelInfo
+from gateway.route_facts import LaneFacts
 from lanes.engines.base import ServerFacts
 from lanes.engines.registry import engine
 from lanes.estimates import first_guess, measured_loads
@@ -24,6 +25,7 @@ class PresetFacts:
     arguments: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     size_bytes: int | None = None
+    host_id: int | None = None  # where its file is
     runtime_id: int | None = None  # the newest server of this revision that told of itself
 
 
@@ -38,11 +40,12 @@ def read_presets() -> list[PresetFacts]:
         "current__arguments",
         "current__aliases",
         "current__model_file__size_bytes",
+        "current__model_file__host",
         Subquery(told.order_by("-pk").values("pk")[:1]),
     )
     return [
-        PresetFacts(pk, slug, name, kind, tuple(arguments or ()), tuple(aliases or ()), size, told)
-        for pk, slug, name, kind, arguments, aliases, size, told in rows
+        PresetFacts(pk, slug, name, kind, tuple(arguments or ()), tuple(aliases or ()), *rest)
+        for pk, slug, name, kind, arguments, aliases, *rest in rows
     ]
 
 
@@ -54,17 +57,25 @@ def preset_names(presets: Iterable[PresetFacts]) -> dict[str, str]:
 
 
 def read_catalogue(
-    presets: Iterable[PresetFacts], lanes: Mapping[int, str]
+    presets: Iterable[PresetFacts], lanes: Sequence[LaneFacts]
 ) -> dict[str, ModelInfo]:
-    """What can be said of each preset that has a revision; `lanes` are slugs; two queries."""
+    """What can be said of each preset that has a revision; two queries."""
     known = [preset for preset in presets if preset.engine is not None]
     told = _told({preset.runtime_id for preset in known if preset.runtime_id is not None})
+    slugs = {lane.pk: lane.slug for lane in lanes}
+    of_hosts: dict[int | None, list[str]] = defaultdict(list)
+    for lane in lanes:
+        of_hosts[lane.host_id].append(lane.slug)
     loads: dict[int, dict[str, float]] = defaultdict(dict)
-    for (lane, preset_pk), seconds in measured_loads().items():
-        if lane in lanes:
-            loads[preset_pk][lanes[lane]] = round(seconds, 1)
+    for (lane_pk, preset_pk), seconds in measured_loads().items():
+        if lane_pk in slugs:
+            loads[preset_pk][slugs[lane_pk]] = round(seconds, 1)
     return {
-        preset.slug: _info(preset, told.get(preset.runtime_id), loads[preset.pk])
+        preset.slug: replace(
+            _info(preset, told.get(preset.runtime_id)),
+            lane_seconds=loads[preset.pk],
+            lanes=tuple(of_hosts[preset.host_id]),
+        )
         for preset in known
     }
 
@@ -75,7 +86,7 @@ def _told(runtimes: set[int]) -> dict[int | None, ServerFacts]:
     return {pk: ServerFacts(slots, context, tuple(able)) for pk, slots, context, able in rows}
 
 
-def _info(preset: PresetFacts, told: ServerFacts | None, loads: Mapping[str, float]) -> ModelInfo:
+def _info(preset: PresetFacts, told: ServerFacts | None) -> ModelInfo:
     """What its newest server said; before there was one, what its arguments let expect."""
     facts = told or engine(preset.engine or "").facts(preset.arguments, None)
     size = preset.size_bytes or None
@@ -85,5 +96,4 @@ def _info(preset: PresetFacts, told: ServerFacts | None, loads: Mapping[str, flo
         capabilities=facts.capabilities,
         size_bytes=size,
         load_seconds=round(first_guess(size), 1) if size else None,
-        lane_seconds=dict(loads),
     )

@@ -50,6 +50,7 @@ class LaneFacts:
     slug: str
     is_enabled: bool
     pk: int = 0
+    host_id: int = 0
     generation: int = 0
     target_id: int | None = None
     target: str | None = None
@@ -70,6 +71,7 @@ def read_lanes(now: datetime) -> list[LaneFacts]:
             "pk",
             "slug",
             "enabled",
+            "host_id",
             generation=F("order__generation"),
             target_id=F("order__target"),
             preset_id=F("order__target__preset"),
@@ -88,6 +90,7 @@ def read_lanes(now: datetime) -> list[LaneFacts]:
             slug=row["slug"],
             is_enabled=row["enabled"],
             pk=row["pk"],
+            host_id=row["host_id"],
             generation=row["generation"] or 0,
             target_id=row["target_id"],
             target=row["target"],

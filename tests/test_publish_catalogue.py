@@ -57,6 +57,14 @@ def test_measured_loads_are_told_by_lane() -> None:
     assert catalogue()["qwen"].lane_seconds == {"a": 15.0}
 
 
+def test_the_lanes_of_its_files_host_can_hold_a_preset() -> None:
+    builders.preset("qwen")
+    builders.lane("a")
+    builders.lane("b")
+    builders.lane("elsewhere", host=Host.objects.create(key="else", name="else"))
+    assert catalogue()["qwen"].lanes == ("a", "b")
+
+
 def test_only_the_newest_five_loads_count() -> None:
     lane, preset = builders.lane("a"), builders.preset("qwen")
     load(lane, preset, 1000.0, started_at=at(0) - timedelta(days=1))
