@@ -2,10 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import cast
 
 import pytest
-import redis.asyncio as redis
 from redis.exceptions import ConnectionError as ValkeyError
 
 from gateway.edge import reports
@@ -13,7 +11,7 @@ from gateway.edge.clock import EdgeClock
 from gateway.edge.reports import Reporter
 from gateway.edge.table import Table
 from tests.edge_harness import lane, table, until
-from wire.edges import HEARTBEAT_SECONDS, EdgeReport, LaneCount, decode_report
+from wire.edges import HEARTBEAT_SECONDS, EdgeReport, LaneCount
 
 
 class Wall:
@@ -23,12 +21,10 @@ class Wall:
         self.reports: list[EdgeReport] = []
         self.is_away = False
 
-    async def hset(self, _: str, edge_id: str, payload: bytes) -> None:
+    async def tell(self, report: EdgeReport) -> None:
         """Take a report."""
         if self.is_away:
             raise ValkeyError("away")
-        report = decode_report(edge_id, payload)
-        assert report is not None
         self.reports.append(report)
 
 
@@ -53,8 +49,7 @@ def facts() -> Facts:
 @pytest.fixture
 async def reporter(wall: Wall, facts: Facts) -> AsyncIterator[Reporter]:
     """A reporter that has just reported."""
-    client = cast("redis.Redis", wall)
-    made = Reporter(client, "edge-1", EdgeClock(), lambda: (facts.table, facts.counts))
+    made = Reporter(wall.tell, "edge-1", EdgeClock(), lambda: (facts.table, facts.counts))
     task = asyncio.create_task(made.run())
     await until(lambda: wall.reports)
     yield made

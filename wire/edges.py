@@ -2,13 +2,21 @@
 
 Hash EDGES: field = edge id, value = one report. An edge writes its field when a count or a
 generation changes and every HEARTBEAT_SECONDS. It leaves by a report with `goodbye`; silence
-is not leaving. An edge's id is stable over its restarts.
+is not leaving. An edge's id is stable over its restarts; each start has an incarnation of its own.
+
+Edges know each other by LIVING: a sorted set of incarnations, scored with Valkey's milliseconds
+at their last word.
 """
 
 import json
 from dataclasses import dataclass
 
 EDGES = "ss:edges"
+LIVING = "ss:edges:living"
+EDGE_NEWS = "ss:edges:news"  # pub/sub: "join <incarnation>" and "leave <incarnation>"
+FREED_PREFIX = "ss:edges:freed:"  # pub/sub, per incarnation: the slug of a lane to ask for again
+SLOTS_PREFIX = "ss:slots:"  # hash per lane: what each incarnation holds, and who was refused
+RATE_PREFIX = "ss:rate:"  # hash per bucket of a rate limit
 HEARTBEAT_SECONDS = 1.0
 SILENT_AFTER_SECONDS = 5.0
 TABLE_CHANNEL = "ss:table"  # pub/sub: a new head has been stored
@@ -33,12 +41,15 @@ class EdgeReport:
     at_ms: int
     lanes: dict[str, LaneCount]  # by lane slug
     goodbye: bool = False
+    incarnation: str = ""  # random, of the process that wrote it; empty: of an older release
+    number: int = 0  # reports of one incarnation in their order
 
 
 def encode_report(report: EdgeReport) -> bytes:
     """The report as compact JSON, without its edge id (that is the hash field)."""
     lanes = {slug: [count.generation, count.in_flight] for slug, count in report.lanes.items()}
-    return json.dumps({"at": report.at_ms, "lanes": lanes, "goodbye": report.goodbye}).encode()
+    raw = {"at": report.at_ms, "lanes": lanes, "goodbye": report.goodbye}
+    return json.dumps(raw | {"incarnation": report.incarnation, "number": report.number}).encode()
 
 
 def decode_report(edge_id: str, payload: bytes) -> EdgeReport | None:
@@ -46,6 +57,13 @@ def decode_report(edge_id: str, payload: bytes) -> EdgeReport | None:
     try:
         raw = json.loads(payload)
         lanes = {str(s): LaneCount(int(c[0]), int(c[1])) for s, c in raw["lanes"].items()}
-        return EdgeReport(edge_id, int(raw["at"]), lanes, goodbye=bool(raw["goodbye"]))
+        return EdgeReport(
+            edge_id,
+            int(raw["at"]),
+            lanes,
+            goodbye=bool(raw["goodbye"]),
+            incarnation=str(raw.get("incarnation", "")),
+            number=int(raw.get("number", 0)),
+        )
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         return None

@@ -22,12 +22,13 @@ from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.routes import Kind, Matched, match
 from gateway.edge.routing import Asked, Caller
 from gateway.edge.serving import refuse_unread, serve
+from gateway.edge.websocket import NO_UPGRADE, as_http, serve_websocket
 
 Scope = dict[str, Any]
 
 
 class EdgeApp:
-    """Takes lifespan and http; closes every websocket (they come with a later release)."""
+    """Takes lifespan, http and websocket."""
 
     def __init__(self, edge: Edge) -> None:
         self.edge = edge
@@ -39,7 +40,7 @@ class EdgeApp:
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         else:
-            await send({"type": "websocket.close", "code": 1008})
+            await self._http(scope | {"method": "GET"}, receive, as_http(send))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -78,7 +79,9 @@ class EdgeApp:
             await answer.finish()
         elif refusal is not None or matched is None:
             await refuse_unread(answer, receive, refusal or _NO_ROUTE)
-        elif matched.route.kind is Kind.FORWARD:
+        elif matched.route.kind is Kind.WEBSOCKET and scope["type"] == "http":
+            await refuse_unread(answer, receive, NO_UPGRADE)
+        elif matched.route.kind in _FOR_MODELS:
             await self._model_call(scope, matched, receive, answer, request_id)
         else:
             await self._own_answer(scope, matched, answer)
@@ -109,7 +112,10 @@ class EdgeApp:
         )
         answer.notes = partial(self.edge.notes.headers, path=matched.route.path)
         try:
-            await serve(call)
+            if matched.route.kind is Kind.WEBSOCKET:
+                await serve_websocket(call, scope)
+            else:
+                await serve(call)
         finally:
             ended = clock.monotonic()
             self._learn(call, ended - arrived)
@@ -137,6 +143,7 @@ class EdgeApp:
                 skew=edge.clock.skew(),
                 max_age=edge.config.table_max_age,
                 is_stopping=edge.is_stopping,
+                has_twin=edge.roster.has_twin,
             )
             headers = [] if is_ready else [(b"retry-after", b"1")]
             await answer.send_json(200 if is_ready else 503, orjson.dumps(body), headers)
@@ -166,6 +173,7 @@ class EdgeApp:
             await answer.send_json(200, orjson.dumps(list_body(found, answer.dialect, query)))
 
 
+_FOR_MODELS = frozenset({Kind.FORWARD, Kind.WEBSOCKET})
 _FOR_OPERATORS = frozenset({Kind.HEALTH, Kind.READY, Kind.METRICS})
 _NO_ROUTE = refuse("route_not_found", "there is nothing at this path; see /v1/models.")
 

@@ -12,7 +12,7 @@ MINUTE = 60.0
 _GRAIN = 1e-6  # less than this is a rounding error
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Bucket:
     """What has been used of it, at a moment. A fresh one is full."""
 
@@ -74,6 +74,19 @@ def admit(limits: Iterable[Limit], now: float, share: int = 1) -> Full | None:
                 limit.bucket.used += min(share, limit.per_minute)
                 limit.bucket.untold += 1
     return worst
+
+
+def tell(limit: Limit, now: float) -> float:
+    """How much the others are to be told; they know it from now on."""
+    refill(limit, now)
+    amount, limit.bucket.untold = limit.bucket.untold, 0.0
+    return amount
+
+
+def learn(limit: Limit, used: float, now: float) -> None:
+    """Take what all edges have used by now, but for what they have not been told."""
+    refill(limit, now)
+    limit.bucket.used = used + limit.bucket.untold
 
 
 def charge(limit: Limit, amount: float, now: float, share: int = 1) -> None:

@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from gateway.edge.answer_headers import RouteNotes
 from gateway.edge.call import Parts
 from gateway.edge.clock import EdgeClock
+from gateway.edge.company import Company
 from gateway.edge.config import EdgeConfig
 from gateway.edge.cors import Cors
 from gateway.edge.gate import Gate
@@ -21,10 +22,14 @@ from gateway.edge.limits import Limits
 from gateway.edge.metering import UsageSink
 from gateway.edge.metrics import EdgeMetrics
 from gateway.edge.reports import Reporter
+from gateway.edge.roster import Roster
+from gateway.edge.shared import Shared
 from gateway.edge.slots import Slots
 from gateway.edge.table import Table
 from gateway.edge.typical import TypicalTimes
 from gateway.edge.upstreams import ServerPool
+from gateway.edge.usage_spool import UsageSpool
+from wire.edges import HEARTBEAT_SECONDS
 from wire.sealing import Sealer
 
 logger = logging.getLogger(__name__)
@@ -45,18 +50,25 @@ class Edge:
         self.clock = EdgeClock()
         self._client = connect(config.redis_url)
         self.holder = TableHolder(self._client, sealer, self.clock, self._on_table)
-        self.reporter = Reporter(self._client, config.edge_id, self.clock, self._facts)
-        self.slots = Slots()
+        self.company = Company()
+        self.roster = Roster(self._client, config.edge_id, self.clock, self.company)
+        self.reporter = Reporter(self.roster.beat, config.edge_id, self.clock, self._facts)
+        self.slots = Slots(self.company)
         self.gate = Gate(config, self.clock, self.reporter.changed, self.slots)
         self.gate.table = lambda: self.holder.table
-        self.usage = UsageSink(self._client)
+        spool = UsageSpool(config.usage_folder, config.edge_id, config.usage_bytes)
+        self.usage = UsageSink(self._client, spool)
         self.pool = ServerPool(
             sealer,
             connect_seconds=config.connect_seconds,
             answer_seconds=config.answer_seconds,
         )
         self.slots.on_free = self.gate.waiters.freed
-        self.limits = Limits(self.clock)
+        self.limits = Limits(self.clock, self.company)
+        self.shared = Shared(self._client, self.roster, self.company, self.slots, self.limits)
+        self.roster.on_change = self.shared.tell_all
+        self.roster.on_news = self.reporter.urge
+        self.roster.on_freed = self.slots.freed
         self.parts = Parts(
             config, self.clock, self.holder, self.gate, self.pool, self.slots, self.limits
         )
@@ -73,14 +85,24 @@ class Edge:
     async def running(self) -> AsyncIterator[None]:
         """Loops run inside; afterwards requests have ended, goodbye is said, all is closed."""
         await self._look_first()
-        loops = (self.holder.run, self.reporter.run, self.usage.run, self._follow, self._sweep)
-        loops += (self.gate.waiters.run,)
+        loops = (
+            self.holder.run,
+            self.reporter.run,
+            self.roster.listen,
+            self.shared.run,
+            self.usage.run,
+            self._follow,
+            self._sweep,
+            self.gate.waiters.run,
+        )
         tasks = [asyncio.create_task(_keep_up(loop)) for loop in loops]
         try:
+            await self._wait_until_known()
             yield
             await self._wait_until_empty()
         finally:
             await _end_all(tasks)
+            await self.shared.finish()
             await self.reporter.goodbye()
             await self.usage.flush()
             await self.pool.close()
@@ -92,6 +114,11 @@ class Edge:
             async with asyncio.timeout(_FIRST_LOOK_SECONDS):
                 await self.holder.refresh()
                 await self.reporter.write()
+
+    async def _wait_until_known(self) -> None:
+        """Edges that counted alone until now have had time to hear of this one."""
+        if not self.company.is_alone:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
 
     def _on_table(self, _: Table) -> None:
         """A new table: end what must end, echo its generations, let draining servers go."""
@@ -110,6 +137,8 @@ class Edge:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             self.gate.sweep()
+            self.slots.tick()
+            self.limits.tick()
 
     def _facts(self) -> tuple[Table | None, Mapping[str, int]]:
         return self.holder.table, self.gate.in_flight

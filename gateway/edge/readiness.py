@@ -7,7 +7,13 @@ from gateway.edge.table import Table
 
 
 def readiness(
-    table: Table | None, now: float, *, skew: float, max_age: float, is_stopping: bool = False
+    table: Table | None,
+    now: float,
+    *,
+    skew: float,
+    max_age: float,
+    is_stopping: bool = False,
+    has_twin: bool = False,
 ) -> tuple[bool, dict[str, Any]]:
     """Ready with a fresh table and clocks that agree; the lanes are told, not judged."""
     reasons = []
@@ -19,6 +25,8 @@ def readiness(
         reasons.append(f"clocks differ by {skew:.1f} s; {MOST_SKEW_SECONDS:g} s are allowed")
     if is_stopping:
         reasons.append("the gateway is being stopped")
+    if has_twin:
+        reasons.append("another gateway has the same SLOTSERVE_EDGE_ID; give each its own")
     return not reasons, {
         "status": "not ready" if reasons else "ready",
         "reasons": reasons,

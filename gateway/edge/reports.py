@@ -3,14 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
-import redis.asyncio as redis
 from redis.exceptions import RedisError
 
 from gateway.edge.clock import EdgeClock
 from gateway.edge.table import Table
-from wire.edges import EDGES, HEARTBEAT_SECONDS, EdgeReport, LaneCount, encode_report
+from wire.edges import HEARTBEAT_SECONDS, EdgeReport, LaneCount
 
 logger = logging.getLogger(__name__)
 COALESCE_SECONDS = 0.1  # ordinary changes of a count wait so long for each other
@@ -23,12 +22,12 @@ class Reporter:
 
     def __init__(
         self,
-        client: "redis.Redis",
+        tell: Callable[[EdgeReport], Awaitable[None]],
         edge_id: str,
         clock: EdgeClock,
         facts: Callable[[], tuple[Table | None, Mapping[str, int]]],
     ) -> None:
-        self._client = client
+        self._tell = tell
         self._edge_id = edge_id
         self._clock = clock
         self._facts = facts
@@ -73,7 +72,7 @@ class Reporter:
 
     async def write(self, *, goodbye: bool = False) -> None:
         """Write one report, true at the moment it is sent."""
-        await self._client.hset(EDGES, self._edge_id, encode_report(self._report(goodbye=goodbye)))
+        await self._tell(self._report(goodbye=goodbye))
 
     def _report(self, *, goodbye: bool) -> EdgeReport:
         table, counts = self._facts()
