@@ -29,7 +29,7 @@ def beat() -> None:
     _guarded("plan", _planning.take)
     _guarded("publish", _publishing.take)
     _guarded("look at hosts", look_at_hosts)
-    _guarded("ingest", ingest)
+    _guarded("ingest", take_usage_in)
 
 
 @shared_task(name=ticks.PLAN_TASK)
@@ -38,6 +38,19 @@ def plan(key: str) -> None:
     ticks.taken_up(key)
     _guarded("plan", _planning.take)
     _guarded("publish", _publishing.take)
+
+
+@shared_task(name=ticks.INGEST_TASK)
+def follow_up(key: str) -> None:
+    """Go on with a backlog of usage; `key` names the request that this one answers."""
+    ticks.taken_up(key)
+    _guarded("ingest", take_usage_in)
+
+
+def take_usage_in() -> None:
+    """For about a second. A backlog is not left until the next beat: another task goes on."""
+    if ingest().is_more:
+        ticks.request_ingest()
 
 
 def plan_all() -> None:

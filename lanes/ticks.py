@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 PLAN_TASK = "slotserve.plan"
 LOOK_TASK = "slotserve.look"
+INGEST_TASK = "slotserve.ingest"
 EXPIRES_SECONDS = 30
 PENDING_SECONDS = 5  # how long a lost message can hold up the next request for the same tick
 _client: redis.Redis | None = None
@@ -73,6 +74,12 @@ def request_look(lane_pk: int, host_key: str, delay: float = 0.0) -> None:
     """Queue one look of a lane's host, now or in `delay` seconds; one pending look for each."""
     key = f"ss:tick:look:{lane_pk}" + (":later" if delay else "")
     _send(LOOK_TASK, key=key, queue=host_queue(host_key), args=(lane_pk, key), delay=delay)
+
+
+def request_ingest() -> None:
+    """Queue one more taking in of usage records; one pending for all who ask."""
+    key = "ss:tick:ingest"
+    _send(INGEST_TASK, key=key, queue="plan", args=(key,))
 
 
 def taken_up(key: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from celery import current_app
 
 from bookings.planning import PlanOutcome
-from gateway import tasks
+from gateway import tasks, usage
 from gateway.models import UsageRecord
 from lanes import ticks
 from lanes.models import Order
@@ -157,3 +157,31 @@ def test_two_beats_in_a_row_change_nothing_more() -> None:
     first = Order.objects.values().get()
     tasks.beat()
     assert Order.objects.values().get() == first
+
+
+def ingests(sent: Sent) -> Sent:
+    return [(name, how) for name, how in sent if name == ticks.INGEST_TASK]
+
+
+@pytest.mark.usefixtures("valkey")
+def test_a_backlog_of_usage_is_followed_up_at_once_by_one_message(
+    sent: Sent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage, "BUDGET_SECONDS", 0.0)
+    for number in range(2 * usage.BATCH + 1):
+        record = replace(CALL, request_id=f"r-{number}")
+        ticks.valkey().xadd(USAGE_STREAM, encode_usage(record))  # type: ignore[arg-type]
+    tasks.take_usage_in()
+    tasks.take_usage_in()
+    ((_, how),) = ingests(sent)
+    tasks.follow_up(*cast(tuple[str], how["args"]))
+    assert len(ingests(sent)) == 1  # nothing is left to follow
+    assert UsageRecord.objects.count() == 2 * usage.BATCH + 1
+
+
+@pytest.mark.usefixtures("valkey")
+def test_a_follow_up_asks_for_the_next(sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "ingest", lambda: usage.Ingested(100, is_more=True))
+    for _ in range(3):
+        tasks.follow_up("ss:tick:ingest")
+    assert len(ingests(sent)) == 3

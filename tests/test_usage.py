@@ -1,12 +1,14 @@
 """From the edges' stream to the database: each record once, bad ones dropped, in small batches."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
+from pytest_django import DjangoAssertNumQueries
 
 from gateway import tokens, usage
 from gateway.models import ApiToken, UsageRecord
@@ -28,7 +30,9 @@ CALL = Usage(
     preset="qwen",
     bytes_in=10,
     bytes_out=2000,
+    queue_ms=250.5,
     prompt_tokens=5,
+    cached_tokens=3,
     completion_tokens=60,
 )
 
@@ -93,6 +97,8 @@ def test_a_record_is_read_as_it_was_written() -> None:
         {"owner_id": 2**63},
         {"prompt_tokens": 2**31},
         {"is_aborted": "no"},
+        {"queue_ms": None},
+        {"cached_tokens": -1},
     ],
 )
 def test_a_record_with_a_wrong_value_is_none(changes: dict[str, Any]) -> None:
@@ -126,6 +132,7 @@ def test_a_record_becomes_a_row_and_leaves_the_stream() -> None:
         812.5,
         60,
     )
+    assert (row.queue_ms, row.cached_tokens) == (250.5, 3)
     assert waiting() == (0, 0)
 
 
@@ -158,8 +165,11 @@ def test_bad_entries_are_counted_and_dropped_beside_good_ones(
     report(CALL)
     assert usage.ingest() == usage.Ingested(entries=3, dropped=2)
     assert UsageRecord.objects.count() == 1
-    assert "usage entries dropped count=2" in caplog.text
+    assert "dropped count=2 ever=2" in caplog.text
     assert waiting() == (0, 0)
+    ticks.valkey().xadd(stream, {FIELD: b"{"})
+    usage.ingest()
+    assert ticks.valkey().get(usage.DROPPED) == b"3"
 
 
 @pytest.mark.django_db
@@ -204,6 +214,41 @@ def test_a_second_ingester_leaves_the_work_to_the_first() -> None:
     assert usage.ingest() == usage.Ingested()
     ticks.valkey().delete(usage.LOCK)
     assert usage.ingest() == usage.Ingested(entries=1)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_a_call_says_when_its_time_was_over_before_the_stream_was_empty(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(usage, "BUDGET_SECONDS", 0.0)
+    report(*many(250))
+    assert usage.ingest() == usage.Ingested(entries=100, is_more=True)
+    assert usage.ingest() == usage.Ingested(entries=100, is_more=True)
+    assert usage.ingest() == usage.Ingested(entries=50)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("valkey")
+def test_only_sqlites_writers_are_given_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    report(*many(100))
+    usage.ingest()
+    ticks.valkey().close()
+    assert pauses == [usage.PAUSE_SECONDS if connection.vendor == "sqlite" else 0.0]
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_a_token_that_was_just_used_is_not_written_again(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    key = token()
+    usage.store_records([replace(CALL, token_id=key.pk)])
+    # People, tokens, lanes, last uses; savepoint, rows, release.
+    with django_assert_num_queries(7):
+        usage.store_records([replace(CALL, token_id=key.pk, owner_id=key.owner_id, lane="x")])
 
 
 @pytest.mark.django_db
