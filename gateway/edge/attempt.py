@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import logging
 
-from gateway.edge.admission import admit, stay_quietly
+from gateway.edge.admission import Stay, admit, stay_quietly
 from gateway.edge.allowance import charge, within_limits
 from gateway.edge.call import Call
 from gateway.edge.exchange import Exchange, MovedError
@@ -17,7 +17,7 @@ from gateway.edge.queue import Turn
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked
 from gateway.edge.slot_routes import needs_slot
-from gateway.edge.telling import Teller
+from gateway.edge.telling import Teller, asks_for_stream
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3  # while not a byte has been sent
@@ -73,7 +73,7 @@ async def _attempt(call: Call, turn: Turn, body: bytes) -> None:
         await _end(call, refusal)
         return
     for attempt in itertools.count(1):
-        exchange = await _admit(call, turn)
+        exchange = await _admit(call, turn, body)
         if isinstance(exchange, EdgeRefusal):
             await _end(call, exchange)
             return
@@ -84,11 +84,12 @@ async def _attempt(call: Call, turn: Turn, body: bytes) -> None:
             return
 
 
-async def _admit(call: Call, turn: Turn) -> Exchange | EdgeRefusal:
+async def _admit(call: Call, turn: Turn, body: bytes) -> Exchange | EdgeRefusal:
     """Let it in, now or when its turn comes; a stream that asked to wait hears of it."""
     gate = call.parts.gate
-    is_told = call.is_stream and turn.patience.for_load > 0
-    stay = Teller(call.answer, gate.waiters).stay if is_told else stay_quietly
+    stay: Stay = stay_quietly
+    if turn.patience.for_load > 0:
+        stay = Teller(call.answer, gate.waiters, lambda: asks_for_stream(body)).stay
     found = await admit(gate, turn, stay)
     if turn.since is not None:
         call.queue_seconds = call.parts.clock.monotonic() - turn.since

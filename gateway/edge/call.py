@@ -47,5 +47,4 @@ class Call:
     turn: Turn | None = None  # while it asks to be let in
     exchange: Exchange | None = None  # the last one
     queue_seconds: float = 0.0  # waited in the lane's queue
-    is_stream: bool = False  # whether the client has asked for one, as far as is known
     is_gone: bool = False

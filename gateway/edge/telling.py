@@ -6,7 +6,10 @@ A wait of a moment ends in a true status. After it 200 is out, and what must be 
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import orjson
 
 from gateway.edge.answer import Answer
 from gateway.edge.queue import Turn
@@ -15,6 +18,7 @@ from gateway.edge.waiting import Waiters
 MOMENT_SECONDS = 2.0
 LOOK_SECONDS = 1.0
 HEARTBEAT_SECONDS = 10.0
+_MOST_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +27,14 @@ class Teller:
 
     answer: Answer
     waiters: Waiters
+    is_stream: Callable[[], bool]  # asked only when there is something to tell
 
     async def stay(self, turn: Turn, ended: asyncio.Event) -> None:
         """Until the waiting has ended. Writes no faster than the client reads."""
         if not self.answer.has_started:
             await _wait(ended, MOMENT_SECONDS)
+        if not ended.is_set() and not self.answer.has_started and not self.is_stream():
+            await ended.wait()
         said, said_at = "", 0.0
         while not ended.is_set():
             text, now = self._text(turn), time.monotonic()
@@ -54,6 +61,17 @@ class Teller:
                 turn.on_end = end
                 await self.answer.comment(text)
         turn.on_end = ended.set
+
+
+def asks_for_stream(body: bytes) -> bool:
+    """Whether this body asks for an event stream. A request that waits for long is read again."""
+    if len(body) > _MOST_BYTES:
+        return False  # reading it would hold others up: it waits without a word
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(value, dict) and value.get("stream") is True
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

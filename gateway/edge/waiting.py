@@ -112,6 +112,7 @@ class Waiters:
 
     def walk(self) -> None:
         """Ask for everybody again."""
+        self._alarm_at = math.inf  # entering must not begin a walk in the walk
         for turn in self.queue:
             if turn.lane:
                 self._again(turn)
@@ -230,7 +231,6 @@ class Waiters:
 
     def _set_alarm(self) -> None:
         deadlines = [turn.deadline for turn in self.queue]
-        self._alarm_at = math.inf
         if deadlines:
             self._remind(min(*deadlines, self._next_change()))
 
