@@ -22,8 +22,14 @@ from gateway.edge.command import cannot_start, set_up_logging
 from gateway.edge.config import EdgeConfig, read_config
 from gateway.edge.edge import Edge
 from gateway.edge.line import ParentLine
+from gateway.edge.ws_protocol import (
+    MOST_MESSAGE_BYTES,
+    PING_SECONDS,
+    PONG_SECONDS,
+    EdgeProtocol,
+    EdgeWebSocket,
+)
 from wire.env import SettingError
-from wire.http_protocol import GuardedProtocol
 from wire.sealing import Sealer, read_table_keys
 
 KEEP_ALIVE_SECONDS = 75  # longer than clients keep an idle connection, so that they close it
@@ -128,8 +134,12 @@ def server_of(config: EdgeConfig, sealer: Sealer, parent: ParentLine | None = No
     return EdgeServer(
         uvicorn.Config(
             EdgeApp(edge),
-            http=GuardedProtocol,
-            ws="none",
+            http=EdgeProtocol,
+            ws=EdgeWebSocket,
+            ws_max_size=MOST_MESSAGE_BYTES,
+            ws_ping_interval=PING_SECONDS,
+            ws_ping_timeout=PONG_SECONDS,
+            ws_per_message_deflate=False,
             lifespan="on",
             access_log=False,
             log_config=None,

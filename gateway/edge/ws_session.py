@@ -1,0 +1,244 @@
+"""One WebSocket session: a client's and a model server's, joined by an exchange of the gate.
+
+Each side is read only as fast as the other takes its messages.
+"""
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from gateway.edge import verdicts
+from gateway.edge.attempt import CLIENT_GONE
+from gateway.edge.call import Call
+from gateway.edge.exchange import Exchange
+from gateway.edge.forward import NotSentError, upstream_failed
+from gateway.edge.headers import upstream_headers
+from gateway.edge.refusals import TELLS_WHEN, EdgeRefusal, refuse
+from gateway.edge.routing import identify
+from gateway.edge.upstreams import ON_CONNECTED, Server
+from gateway.edge.ws_close import GOING_AWAY, NORMAL, OURS, TOO_BIG, close_of, passed_on, short
+from gateway.edge.ws_protocol import CLOSE_SECONDS, MOST_MESSAGE_BYTES
+
+logger = logging.getLogger(__name__)
+HANDSHAKE_SECONDS = 10.0  # for a model server to answer one
+_LOOK_SECONDS = 1.0
+_LAST_WORD_SECONDS = 0.5  # for a model server to answer a close frame
+_OF_ONE_HANDSHAKE = "sec-websocket-"
+_SOCKET_TIMEOUT = aiohttp.ClientWSTimeout(ws_close=_LAST_WORD_SECONDS)
+_MESSAGES = MappingProxyType({aiohttp.WSMsgType.TEXT: "text", aiohttp.WSMsgType.BINARY: "bytes"})
+_OWN_KEY = upstream_failed("the model server does not accept the gateway's key.")
+_BROKEN = upstream_failed("the model server broke off its WebSocket.")
+_UNREAD = upstream_failed("the model server does not read what it is sent.")
+_SILENT = upstream_failed("the model server did not answer the WebSocket handshake.")
+_LARGE = upstream_failed("the model server sent a message that is too large.")
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake:
+    """What goes up to open the model server's side."""
+
+    path: str  # with the query, as it came
+    protocols: tuple[str, ...]
+
+
+class Session:
+    """From the handshake to both ends closed. `read_client` runs beside `run`."""
+
+    def __init__(self, call: Call, handshake: Handshake) -> None:
+        self._call = call
+        self._handshake = handshake
+        self._monotonic = call.parts.clock.monotonic
+        self._upstream: aiohttp.ClientWebSocketResponse | None = None
+        self._opened = asyncio.Event()
+        self._heard_at = self._monotonic()
+        self._sending_since: float | None = None  # the server has not taken a message yet
+        self._look: asyncio.TimerHandle | None = None
+        self._end = (NORMAL, "")  # how the first side closed that did
+
+    async def read_client(self) -> None:
+        """Pass the client's messages up; when it closes or is gone, stop the exchange."""
+        while (message := await self._call.receive())["type"] == "websocket.receive":
+            await self._opened.wait()
+            await self._pass_up(message)
+        self._end = (passed_on(message.get("code")), message.get("reason") or "")
+        self._call.is_gone = "reason" not in message  # uvicorn has one from a close frame only
+        if self._call.is_gone:
+            self._end = (GOING_AWAY, "")
+        if self._call.exchange is not None:
+            self._call.exchange.stop(CLIENT_GONE)
+
+    async def run(self, exchange: Exchange, server: Server) -> EdgeRefusal | None:
+        """Open the server's side and pass its messages down; None when it closed in order.
+
+        Else why the session ended, for `end`. The connection to the server is closed in either
+        case. Raises NotSentError and MovedError while nothing has been sent to either side.
+        """
+        server.users += 1
+        try:
+            async with exchange.limit:
+                exchange.open()
+                return await self._run(exchange, server)
+        except TimeoutError:
+            if exchange.stopped_by is None:
+                raise
+        finally:
+            self._stop_looking()
+            await self._close_upstream(exchange.stopped_by)
+            exchange.close()
+            server.users -= 1
+        return exchange.stopped_by
+
+    async def end(self, refusal: EdgeRefusal | None) -> None:
+        """Tell the client how it ended: an HTTP answer before the handshake, else a close."""
+        if refusal is CLIENT_GONE or self._call.is_gone:
+            return
+        answer = self._call.answer
+        if refusal is not None and not answer.has_started:
+            await answer.refuse(refusal)
+            return
+        answer.refusal = refusal
+        code, reason = self._end if refusal is None else close_of(refusal)
+        if refusal is _LARGE:
+            code = TOO_BIG
+        with contextlib.suppress(TimeoutError, OSError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await answer.close_socket(code, reason)
+
+    async def _run(self, exchange: Exchange, server: Server) -> EdgeRefusal | None:
+        try:
+            upstream = self._upstream = await self._connect(exchange, server)
+            await self._accept(exchange, upstream.protocol)
+            return await self._pass_down(exchange, upstream)
+        except aiohttp.WSServerHandshakeError as error:
+            return _declined(error)
+        except aiohttp.ClientError as error:
+            logger.warning("lane %s: WebSocket: %s", exchange.route.lane.slug, type(error).__name__)
+            return _SILENT if self._upstream is None else _BROKEN
+        except OSError:  # uvicorn's word for a client that is gone
+            return CLIENT_GONE
+
+    async def _connect(self, exchange: Exchange, server: Server) -> aiohttp.ClientWebSocketResponse:
+        ON_CONNECTED.set(exchange.connected)
+        headers = upstream_headers(self._call.headers, server.key)
+        limit = asyncio.timeout(HANDSHAKE_SECONDS)
+        try:
+            async with limit:
+                return await server.session.ws_connect(
+                    URL(server.upstream.base_url + self._handshake.path, encoded=True),
+                    headers=[each for each in headers if not each[0].startswith(_OF_ONE_HANDSHAKE)],
+                    protocols=self._handshake.protocols,
+                    max_msg_size=MOST_MESSAGE_BYTES,
+                    timeout=_SOCKET_TIMEOUT,
+                )
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise NotSentError(type(error).__name__) from error
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise aiohttp.ServerTimeoutError from error
+
+    async def _accept(self, exchange: Exchange, protocol: str | None) -> None:
+        """The model server's side is open: open the client's."""
+        answer = self._call.answer
+        await answer.switch(protocol, answer.notes(exchange.route))
+        self._heard_at = self._monotonic()
+        self._opened.set()
+        self._look_again(exchange)
+
+    async def _pass_down(
+        self, exchange: Exchange, upstream: aiohttp.ClientWebSocketResponse
+    ) -> EdgeRefusal | None:
+        """Until the server closes; the client is written to no faster than it reads."""
+        while True:
+            kind, data, extra = await upstream.receive()
+            if kind not in _MESSAGES:
+                return self._server_closed(kind, data, extra)
+            self._heard_at = exchange.writing_since = self._monotonic()
+            message = {"type": "websocket.send", _MESSAGES[kind]: data}
+            await self._call.answer.send_message(message, _size(data))
+            exchange.writing_since = None
+
+    async def _pass_up(self, message: dict[str, Any]) -> None:
+        """One message; the next is not asked for before the server has taken this one."""
+        upstream = self._upstream
+        text, data = message.get("text"), message.get("bytes")
+        self._heard_at = self._sending_since = self._monotonic()
+        with contextlib.suppress(aiohttp.ClientError, OSError):  # `run` hears of it, too
+            if upstream is not None and text is not None:
+                await upstream.send_str(text)
+            elif upstream is not None and data is not None:
+                await upstream.send_bytes(data)
+        self._sending_since = None
+        self._call.bytes_in += _size(data if text is None else text)
+
+    def _server_closed(
+        self, kind: aiohttp.WSMsgType, data: Any, extra: str | None
+    ) -> EdgeRefusal | None:
+        if kind is aiohttp.WSMsgType.CLOSE:
+            self._end = (passed_on(data), short(extra or ""))
+            return None
+        is_large = isinstance(data, aiohttp.WebSocketError) and data.code == TOO_BIG
+        return _LARGE if is_large else _BROKEN
+
+    async def _close_upstream(self, why: EdgeRefusal | None) -> None:
+        """Say goodbye and wait a moment for the answer; whoever calls cuts the connection."""
+        if self._upstream is None:
+            return
+        code, reason = self._end if why is None or why is CLIENT_GONE else close_of(why)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_WORD_SECONDS):
+                await self._upstream.close(code=code, message=reason.encode())
+
+    def _look_again(self, exchange: Exchange) -> None:
+        """Now and then: has the session's right ended, or has it come to a halt?"""
+        why = self._overdue(exchange)
+        if why is not None:
+            exchange.stop(why)
+            return
+        loop = asyncio.get_running_loop()
+        self._look = loop.call_later(_LOOK_SECONDS, self._look_again, exchange)
+
+    def _overdue(self, exchange: Exchange) -> EdgeRefusal | None:
+        parts, now = self._call.parts, self._monotonic()
+        idle, stalled = parts.config.websocket_idle_seconds, parts.config.stalled_seconds
+        if now - self._heard_at > idle:
+            return refuse("request_timeout", f"no message has passed for {idle:g} s.")
+        if self._sending_since is not None and now - self._sending_since > stalled:
+            return _UNREAD
+        table = parts.holder.table
+        if table is None:
+            return None
+        token = identify(table, self._call.caller, parts.clock.now())
+        slug = exchange.route.lane.slug
+        if isinstance(token, EdgeRefusal):
+            return token
+        return verdicts.no_lane(slug) if token.lanes and slug not in token.lanes else None
+
+    def _stop_looking(self) -> None:
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
+
+
+def _declined(error: aiohttp.WSServerHandshakeError) -> EdgeRefusal:
+    """What the client hears when the model server refuses: its status, if it means the client."""
+    if error.status == 401:
+        return _OWN_KEY
+    if not 400 <= error.status <= 599:
+        return _SILENT
+    words = f"{OURS}the model server refused the WebSocket ({error.status})."
+    retry_after = 1 if error.status in TELLS_WHEN else None
+    return EdgeRefusal(error.status, "upstream_refused", words, retry_after)
+
+
+def _size(data: str | bytes | None) -> int:
+    """In bytes, as it came over the wire."""
+    if isinstance(data, str) and not data.isascii():
+        return len(data.encode())
+    return len(data or b"")
