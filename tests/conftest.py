@@ -43,6 +43,11 @@ class ValkeyServer:
                 time.sleep(0.01)
         raise TimeoutError("Valkey did not answer within 10 s")
 
+    def signal(self, number: int) -> None:
+        """SIGSTOP, and it hangs; SIGCONT, and it goes on with all that it held."""
+        if self.process is not None:
+            self.process.send_signal(number)
+
     def stop(self) -> None:
         """Kill it at once; what it held is gone."""
         if self.process is not None:

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import socket
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -180,7 +182,9 @@ async def until(is_so: Callable[[], object], seconds: float = 5.0) -> None:
 async def edge_at(redis_url: str, **settings: Any) -> AsyncIterator[Running]:
     """An edge on a port of its own, reading this Valkey; its client and its publisher."""
     given: dict[str, Any] = {"redis_url": redis_url, "edge_id": "edge-1", "drain_seconds": 30.0}
-    config = EdgeConfig(**given | {"stop_seconds": 1.0} | settings)
+    usage = tempfile.TemporaryDirectory(prefix="ssu-")
+    given |= {"stop_seconds": 1.0, "usage_folder": Path(usage.name)}
+    config = EdgeConfig(**given | settings)
     server = server_of(config, SEALER)
     listening = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -197,3 +201,4 @@ async def edge_at(redis_url: str, **settings: Any) -> AsyncIterator[Running]:
         async with asyncio.timeout(20):
             await task
         await client.aclose()
+        usage.cleanup()

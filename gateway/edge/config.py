@@ -28,6 +28,8 @@ class EdgeConfig:
     wait_seconds: float = 0.0  # for a load or a switch, when the client does not say
     wait_most_seconds: float = 600.0  # when it does
     stop_seconds: float = 30.0  # what running requests get when the edge is stopped
+    usage_folder: Path = Path("var/usage")  # of records that Valkey cannot take
+    usage_bytes: int = 2**30  # of them
     cors_origins: tuple[str, ...] = ()  # whose pages may call; none: CORS is off
 
 
@@ -37,6 +39,7 @@ def read_config(port: int, number: int = 0) -> EdgeConfig:
     `number` tells apart the workers of one parent; 0 is a single process.
     """
     drain = read_number("SLOTSERVE_DRAIN_SECONDS", 30.0)
+    data = read_path("SLOTSERVE_DATA", Path("var"))
     edge_id = read_text("SLOTSERVE_EDGE_ID", f"{socket.gethostname()}:{port}")
     return EdgeConfig(
         redis_url=read_redis_url(),
@@ -54,6 +57,8 @@ def read_config(port: int, number: int = 0) -> EdgeConfig:
         wait_seconds=read_number("SLOTSERVE_WAIT_SECONDS", 0.0),
         wait_most_seconds=read_number("SLOTSERVE_WAIT_MOST_SECONDS", 600.0),
         stop_seconds=read_number("SLOTSERVE_EDGE_STOP_SECONDS", drain),
+        usage_folder=read_path("SLOTSERVE_USAGE_DIR", data / "usage"),
+        usage_bytes=read_whole("SLOTSERVE_USAGE_BYTES", 2**30),
         cors_origins=read_origins(),
     )
 

@@ -17,6 +17,7 @@ from gateway.edge.company import Company
 from gateway.edge.config import EdgeConfig
 from gateway.edge.cors import Cors
 from gateway.edge.gate import Gate
+from gateway.edge.heritage import Heritage
 from gateway.edge.holder import TableHolder
 from gateway.edge.limits import Limits
 from gateway.edge.metering import UsageSink
@@ -66,7 +67,8 @@ class Edge:
         self.slots.on_free = self.gate.waiters.freed
         self.limits = Limits(self.clock, self.company)
         self.shared = Shared(self._client, self.roster, self.company, self.slots, self.limits)
-        self.roster.on_change = self.shared.tell_all
+        self.heritage = Heritage(self._client, self.clock, self.limits)
+        self.roster.on_change = self._on_company
         self.roster.on_news = self.reporter.urge
         self.roster.on_freed = self.slots.freed
         self.parts = Parts(
@@ -90,6 +92,7 @@ class Edge:
             self.reporter.run,
             self.roster.listen,
             self.shared.run,
+            self.heritage.run,
             self.usage.run,
             self._follow,
             self._sweep,
@@ -119,6 +122,12 @@ class Edge:
         """Edges that counted alone until now have had time to hear of this one."""
         if not self.company.is_alone:
             await asyncio.sleep(HEARTBEAT_SECONDS)
+
+    def _on_company(self) -> None:
+        """There are more or fewer edges: tell them what is held, or go on from what they knew."""
+        self.shared.tell_all()
+        if self.company.is_alone:
+            self.heritage.wanted.set()
 
     def _on_table(self, _: Table) -> None:
         """A new table: end what must end, echo its generations, let draining servers go."""

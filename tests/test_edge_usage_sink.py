@@ -1,0 +1,204 @@
+"""Usage records reach the database whatever is away meanwhile; what is lost is counted."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis.asyncio as redis
+
+from gateway import usage
+from gateway.edge import metering
+from gateway.edge.edge import connect
+from gateway.edge.metering import UsageSink
+from gateway.edge.usage_spool import UsageSpool
+from gateway.models import UsageRecord
+from lanes import ticks
+from tests.conftest import ValkeyServer
+from tests.edge_harness import until
+from wire.edges import USAGE_STREAM
+from wire.usage import STREAM_LENGTH, Usage, decode_usage, encode_line
+
+pytestmark = pytest.mark.valkey
+ENOUGH = 2**30
+
+
+@contextlib.asynccontextmanager
+async def sinking(url: str, folder: Path, most_bytes: int = ENOUGH) -> AsyncIterator[UsageSink]:
+    """A sink at work; afterwards it is flushed as when an edge stops."""
+    client = connect(url)
+    sink = UsageSink(client, UsageSpool(folder, "edge-1", most_bytes))
+    task = asyncio.create_task(sink.run())
+    try:
+        yield sink
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await sink.flush()
+        await client.aclose()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metering, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(metering, "_SEND_SECONDS", 0.3)
+    monkeypatch.setattr(metering, "_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(metering, "_BREATH_SECONDS", 0.0)
+    monkeypatch.setattr(usage, "PAUSE_SECONDS", 0.0)
+
+
+def put(sink: UsageSink, first: int, last: int) -> None:
+    for number in range(first, last):
+        sink.put(Usage(f"{number:06d}", 1.0, "/v1/x", 200, 1.0))
+
+
+def ids(first: int, last: int) -> list[str]:
+    return [f"{number:06d}" for number in range(first, last)]
+
+
+async def read(url: str) -> list[str]:
+    """What is in the stream."""
+    client = connect(url)
+    found = await taken(client)
+    await client.aclose()
+    return found
+
+
+async def taken(client: "redis.Redis") -> list[str]:
+    """The request ids of what is in the stream, taken off as by the worker."""
+    entries: Any = await client.xrange(USAGE_STREAM, count=5_000)
+    if entries:
+        await client.xdel(USAGE_STREAM, *[entry_id for entry_id, _ in entries])
+    return [found.request_id for _, fields in entries if (found := decode_usage(fields))]
+
+
+def ingested() -> list[str]:
+    """What is in the database when the ingester has taken all that waits."""
+    while usage.ingest().entries:
+        pass
+    return list(UsageRecord.objects.order_by("pk").values_list("request_id", flat=True))
+
+
+@pytest.mark.django_db
+def test_records_of_a_time_without_valkey_arrive_once(
+    valkey_server: ValkeyServer, valkey: str, tmp_path: Path
+) -> None:
+    """Valkey hangs: a batch that was sent when it did so comes twice into the stream."""
+
+    async def under_load() -> None:
+        async with sinking(valkey, tmp_path) as sink:
+            for first in range(0, 6_000, 200):
+                if first == 1_000:
+                    valkey_server.signal(signal.SIGSTOP)
+                if first == 4_000:
+                    await until(lambda: sink.spooled_bytes)
+                    valkey_server.signal(signal.SIGCONT)
+                put(sink, first, first + 200)
+                await asyncio.sleep(0.005)
+            await until(lambda: not sink.buffered and not sink.spooled_bytes)
+            assert sink.dropped == 0
+
+    asyncio.run(under_load())
+    assert sorted(ingested()) == ids(0, 6_000)
+    ticks.valkey().close()
+
+
+async def test_records_wait_for_a_valkey_that_is_gone(
+    valkey_server: ValkeyServer, tmp_path: Path
+) -> None:
+    valkey_server.stop()
+    async with sinking(valkey_server.url, tmp_path) as sink:
+        for first in range(0, 3_000, 100):
+            put(sink, first, first + 100)
+            await asyncio.sleep(0.002)
+        await until(lambda: sink.spooled_bytes and not sink.buffered)
+        valkey_server.start()
+        await until(lambda: not sink.spooled_bytes)
+        assert await read(valkey_server.url) == ids(0, 3_000)  # in their order
+
+
+async def test_an_edge_that_stops_without_valkey_leaves_a_file_to_the_next(
+    valkey_server: ValkeyServer, tmp_path: Path
+) -> None:
+    valkey_server.stop()
+    async with sinking(valkey_server.url, tmp_path) as sink:
+        put(sink, 0, 500)
+    assert sink.dropped == 0
+    valkey_server.start()
+    async with sinking(valkey_server.url, tmp_path) as sink:
+        await until(lambda: not list(tmp_path.rglob("*.jsonl")))
+    assert await read(valkey_server.url) == ids(0, 500)
+
+
+async def test_without_a_consumer_the_stream_stays_at_its_bound_and_the_file_has_the_rest(
+    valkey_server: ValkeyServer, tmp_path: Path
+) -> None:
+    """150,000 records, as an hour without a worker may bring; then one comes."""
+    client = connect(valkey_server.url)
+    async with sinking(valkey_server.url, tmp_path) as sink:
+        for first in range(0, 150_000, 1_000):
+            put(sink, first, first + 1_000)
+            await until(lambda: sink.buffered < 5_000)
+        await until(lambda: not sink.buffered, 60)
+        assert await client.xlen(USAGE_STREAM) == STREAM_LENGTH
+        written = b"".join(path.read_bytes() for path in sorted(tmp_path.rglob("*.jsonl")))
+        assert written.count(b"\n") == 50_000
+        found: list[str] = []
+        async with asyncio.timeout(60):
+            while len(found) < 150_000:
+                found += await taken(client)
+        await until(lambda: not sink.spooled_bytes)
+    is_same = found == ids(0, 150_000)  # a difference of this length takes pytest minutes to tell
+    assert is_same
+    assert sink.dropped == 0
+    await client.aclose()
+
+
+async def test_what_neither_valkey_nor_the_file_takes_is_dropped_oldest_first_and_counted(
+    valkey_server: ValkeyServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(metering, "BUFFER_RECORDS", 10)
+    valkey_server.stop()
+    size = len(encode_line(Usage("000000", 1.0, "/v1/x", 200, 1.0))) + 1
+    async with sinking(valkey_server.url, tmp_path, size * 5) as sink:
+        put(sink, 0, 5)
+        await until(lambda: sink.spooled_bytes == size * 5)
+        put(sink, 5, 22)
+        assert sink.dropped == 7
+        valkey_server.start()
+        await until(lambda: not sink.buffered and not sink.spooled_bytes)
+        put(sink, 22, 23)
+    assert await read(valkey_server.url) == ids(0, 5) + ids(12, 23)
+    assert sink.dropped == 7
+    assert caplog.text.count("usage records are lost") == 1
+
+
+async def test_records_that_are_left_when_all_fails_are_counted(
+    valkey_server: ValkeyServer, tmp_path: Path
+) -> None:
+    valkey_server.stop()
+    (tmp_path / "usage").write_text("not a folder")
+    async with sinking(valkey_server.url, tmp_path / "usage") as sink:
+        put(sink, 0, 5)
+    assert sink.dropped == 5
+
+
+async def test_a_record_in_memory_is_on_the_disk_soon(
+    valkey_server: ValkeyServer, tmp_path: Path
+) -> None:
+    """What a killed edge loses is what has come since."""
+    valkey_server.stop()
+    async with sinking(valkey_server.url, tmp_path) as sink:
+        put(sink, 0, 1)
+        await until(lambda: sink.spooled_bytes)
+        put(sink, 1, 2)
+        began = time.monotonic()
+        await until(lambda: not sink.buffered)
+        assert time.monotonic() - began < 0.5
