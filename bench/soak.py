@@ -1,0 +1,233 @@
+"""A long mixed load on a whole installation whose bookings turn, presets switch, edges restart.
+
+    .venv/bin/python -m bench.soak [--minutes 15] [--report FILE]
+
+SQLite, Valkey, worker and beat as bin/up starts them, three edges, two lanes, a stand-in for
+llama-server that notes what it serves. Each slot of 20 s belongs to another member with another
+preset; some are for the whole GPU, some are free for all. Edges are stopped or killed all the time.
+Afterwards the judge reads what members, model servers and database say. Fails when a promise was
+broken: somebody served in another's slot, an admitted request cut inside its drain time or lost,
+a count that is not zero.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from bench.installation import HOST_KEY, Installation
+from bench.soak_parts.edges import Edges
+from bench.soak_parts.judge import Evidence, Server, Slot, faults, outcomes, read_served
+from bench.soak_parts.members import Asked, Members
+from bench.soak_parts.model_server import write_wrapper
+
+DRAIN_SECONDS = 3.0
+installation = Installation(
+    SLOTSERVE_LLAMA_SERVER="",
+    SLOTSERVE_DRAIN_SECONDS=f"{DRAIN_SECONDS:g}",
+    SLOTSERVE_STOP_TIMEOUT_SECONDS="2",
+    SLOTSERVE_BUFFER_SECONDS="6",
+    SLOTSERVE_MIN_PRELOAD_SECONDS="6",
+    SLOTSERVE_EDGE_STOP_SECONDS="30",
+    SLOTSERVE_PORT_FIRST="23100",
+    SLOTSERVE_PORT_LAST="24999",
+)
+
+from django.contrib.auth.models import User  # noqa: E402
+
+from bookings import services  # noqa: E402
+from bookings.models import Booking, Kind  # noqa: E402
+from gateway import tokens  # noqa: E402
+from gateway.models import UsageRecord  # noqa: E402
+from gateway.usage import ingest  # noqa: E402
+from lanes import clock, ticks  # noqa: E402
+from lanes.models import Host, Lane, ModelFile, Preset, PresetRevision, Runtime  # noqa: E402
+from lanes.stopping import stop_all  # noqa: E402
+from wire.edges import EDGES, decode_report  # noqa: E402
+
+MEMBERS = ("ada", "bob", "eve", "kim")
+LANES = ("left", "right")
+PRESETS = ("small", "middle", "large")
+SLOT_SECONDS = 20.0
+RESTART_SECONDS = 25.0
+SETTLE_SECONDS = 20.0
+FREE_EVERY, GPU_EVERY = 5, 7  # of the slots
+
+
+def main() -> int:
+    """Set up, soak, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=15.0)
+    parser.add_argument("--report", type=Path)
+    wanted = parser.parse_args()
+    log = installation.folder / "served"
+    log.touch()
+    edges = None
+    try:
+        installation.migrate()
+        program = write_wrapper(installation.folder / "llama-server", log)
+        keys = set_up()
+        installation.start_workers(SLOTSERVE_LLAMA_SERVER=str(program))
+        edges = Edges(3, installation.folder / "edge.log")
+        slots = book_all(wanted.minutes * 60)
+        asked = asyncio.run(soak(keys, edges, wanted.minutes * 60))
+        left = wait_for_zero()
+        evidence = Evidence(asked, read_served(log), slots, servers(), edges.kills, DRAIN_SECONDS)
+        found = [*faults(evidence), *left]
+        statuses = edges.stop()
+        found += [f"an edge ended with status {status}" for status in statuses if status]
+        text = report(evidence, edges, found, wanted.minutes)
+    finally:
+        installation.stop_workers()
+        list(stop_all(2.0))
+        keep_logs()
+        installation.close()
+    print(text)
+    if wanted.report:
+        wanted.report.write_text(text)
+    return 1 if found else 0
+
+
+async def soak(keys: dict[str, str], edges: Edges, seconds: float) -> list[Asked]:
+    """Everybody asks, edges come and go, for so long."""
+    members = Members(keys, list(LANES), list(PRESETS), lambda: list(edges.ports))
+    turning = asyncio.create_task(edges.turn_over(RESTART_SECONDS))
+    asking = asyncio.create_task(members.ask_until_over())
+    await asyncio.wait({turning, asking}, timeout=seconds, return_when="FIRST_COMPLETED")
+    members.is_over = True
+    await asking
+    turning.cancel()
+    await asyncio.wait({turning})
+    if not turning.cancelled() and turning.exception():
+        raise RuntimeError("the edges could not be turned over") from turning.exception()
+    return members.asked
+
+
+def set_up() -> dict[str, str]:
+    """Members with a token each, lanes with a default, presets; the tokens by member."""
+    host = Host.objects.create(key=HOST_KEY, name=HOST_KEY)
+    presets = [make_preset(host, slug) for slug in PRESETS]
+    for slug in LANES:
+        Lane.objects.create(slug=slug, name=slug, host=host, default_preset=presets[0])
+    keys = {}
+    for name in MEMBERS:
+        user = User.objects.create(username=name)
+        made = tokens.create_token(
+            owner=user, name="soak", scopes=["inference"], lanes=[], expires_at=None
+        )
+        assert isinstance(made, tuple), made
+        keys[name] = made[1]
+    return keys
+
+
+def make_preset(host: Host, slug: str) -> Preset:
+    """A preset of an empty file."""
+    path = installation.folder / f"{slug}.gguf"
+    path.touch()
+    file = ModelFile.objects.create(host=host, path=str(path), name=slug, size_bytes=0)
+    preset = Preset.objects.create(slug=slug, name=slug)
+    preset.current = PresetRevision.objects.create(preset=preset, number=1, model_file=file)
+    preset.save()
+    return preset
+
+
+def book_all(seconds: float) -> list[Slot]:
+    """Slots back to back on both lanes, from a little later until the end."""
+    first = clock.database_now() + timedelta(seconds=10)
+    count = int(seconds / SLOT_SECONDS)
+    return [
+        slot
+        for lane_number, slug in enumerate(LANES)
+        for number in range(count)
+        if number % FREE_EVERY
+        for slot in [book(Lane.objects.get(slug=slug), number, lane_number, first)]
+    ]
+
+
+def book(lane: Lane, number: int, offset: int, first: datetime) -> Slot:
+    """One slot: its member and preset go round, each at its own pace."""
+    start = first + timedelta(seconds=number * SLOT_SECONDS + offset * SLOT_SECONDS / 2)
+    end = start + timedelta(seconds=SLOT_SECONDS)
+    owner = User.objects.get(username=MEMBERS[(number + offset) % len(MEMBERS)])
+    is_gpu = number % GPU_EVERY == 0
+    preset = None if is_gpu else Preset.objects.get(slug=PRESETS[(number + offset) % len(PRESETS)])
+    kind = Kind.GPU if is_gpu else Kind.MODEL
+    made = services.book(owner=owner, lane=lane, kind=kind, preset=preset, start=start, end=end)
+    if not isinstance(made, Booking):
+        sys.exit(f"{lane} {start}: {made.words}")
+    return Slot(lane.slug, owner.username, start.timestamp(), end.timestamp())
+
+
+def servers() -> list[Server]:
+    """Every model server that ran."""
+    rows = Runtime.objects.select_related("lane")
+    return [
+        Server(
+            row.lane.slug,
+            row.port,
+            row.started_at.timestamp(),
+            row.ended_at.timestamp() if row.ended_at else time.time(),
+            row.drain_until.timestamp() if row.drain_until else None,
+        )
+        for row in rows
+    ]
+
+
+def wait_for_zero() -> list[str]:
+    """Counts that are not zero after a while, a sentence each."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while (left := counts_left()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return left
+
+
+def counts_left() -> list[str]:
+    """What edges that live still report in flight."""
+    reports: dict[bytes, bytes] = ticks.valkey().hgetall(EDGES)  # type: ignore[assignment]
+    decoded = [decode_report(name.decode(), payload) for name, payload in reports.items()]
+    return [
+        f"edge {one.edge_id} still counts {count.in_flight} on {slug}"
+        for one in decoded
+        if one is not None and not one.goodbye
+        for slug, count in one.lanes.items()
+        if count.in_flight
+    ]
+
+
+def report(evidence: Evidence, edges: Edges, found: list[str], minutes: float) -> str:
+    """What happened, for people."""
+    while ingest().entries:
+        pass
+    switches = len(evidence.servers)
+    lines = [
+        f"# Soak of {minutes:g} minutes",
+        "",
+        f"{len(evidence.asked)} requests by {len(MEMBERS)} members over 3 edges; "
+        f"{len(evidence.served)} reached a model server; {len(evidence.slots)} slots; "
+        f"{switches} model servers; {edges.restarts} restarts of edges, "
+        f"{len(edges.kills)} of them kills; {UsageRecord.objects.count()} usage records.",
+        "",
+        "| outcome | requests |",
+        "|---|---|",
+        *(f"| {name} | {count} |" for name, count in outcomes(evidence.asked)),
+        "",
+        f"Broken promises: {len(found) or 'none'}",
+        *(f"- {words}" for words in found[:50]),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def keep_logs() -> None:
+    """Where SLOTSERVE_SOAK_LOGS names a folder, the edges' and workers' logs go there."""
+    folder = os.environ.get("SLOTSERVE_SOAK_LOGS")
+    for path in (installation.folder / "edge.log", installation.log) if folder else ():
+        if path.exists():
+            (Path(folder or ".") / path.name).write_bytes(path.read_bytes())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
