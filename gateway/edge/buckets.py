@@ -89,6 +89,14 @@ def learn(limit: Limit, used: float, now: float) -> None:
     limit.bucket.used = used + limit.bucket.untold
 
 
+def inherit(limit: Limit, left: Bucket, now: float) -> None:
+    """Go on from what another edge has left, if that is more than is known here."""
+    other = Limit(limit.name, limit.per_minute, left, limit.is_counted)
+    refill(other, now)
+    refill(limit, now)
+    limit.bucket.used = max(limit.bucket.used, left.used)
+
+
 def charge(limit: Limit, amount: float, now: float, share: int = 1) -> None:
     """Use so much, whether it fits or not."""
     refill(limit, now)

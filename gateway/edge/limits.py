@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from weakref import WeakValueDictionary
 
 from gateway.edge import buckets
@@ -47,6 +48,12 @@ class Limits:
         self._asked: list[_Asker] = []  # of the call in flight, as are the next
         self._told: list[_Told] = []
         self._to_sweep: list[int] = []
+        self._inherited: dict[str, Bucket] = {}
+
+    @property
+    def remembered(self) -> int:
+        """How many buckets are kept."""
+        return len(self._buckets)
 
     async def admit(self, token: TokenEntry) -> EdgeRefusal | None:
         """Count one request, or say which limit is in the way and when it no longer is.
@@ -79,6 +86,16 @@ class Limits:
                 self._untold[limit.name] = limit
         self._company.wanted.set()
 
+    def inherit(self, found: dict[str, Bucket]) -> None:
+        """Go on from what other edges have left; `at` is by this edge's monotonic clock."""
+        self._inherited = found
+        now = self._clock.monotonic()
+        for account in self._accounts.values():
+            for limit in account.limits:
+                left = self._inherited.pop(limit.name, None)
+                if left is not None:
+                    buckets.inherit(limit, left, now)
+
     def tick(self) -> None:
         """Once a second: forget some of those whose buckets are full."""
         if not self._to_sweep:
@@ -99,7 +116,7 @@ class Limits:
         places: dict[str, int] = {}
         chosen: list[Limit] = []
         asked = [limit for limits, _ in self._asked for limit in limits]
-        told = [] if is_bare else list(self._untold.values())[:_MOST_AT_ONCE]
+        told = [] if is_bare else islice(self._untold.values(), _MOST_AT_ONCE)
         for limit in (*asked, *told):
             if limit.name not in places:
                 chosen.append(limit)
@@ -187,7 +204,9 @@ class Limits:
         )
         for name, most, is_counted in given:
             if most is not None:
-                yield Limit(name, most, self._buckets.setdefault(name, Bucket()), is_counted)
+                bucket = self._buckets.get(name) or self._inherited.pop(name, None) or Bucket()
+                self._buckets[name] = bucket
+                yield Limit(name, most, bucket, is_counted)
 
 
 def _has_limits(token: TokenEntry) -> bool:

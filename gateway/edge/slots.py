@@ -26,6 +26,10 @@ class Slots:
         self._over: set[str] = set()
         self._asked: dict[str, _Takers] = {}  # of the call in flight
 
+    def held(self, lane: str) -> int:
+        """How many this edge holds."""
+        return self._held.get(lane, 0)
+
     def take_now(self, lane: str, slots: int) -> bool | None:
         """Take one of so many, or not; None: other edges must be asked."""
         if not self._company.is_alone:
