@@ -144,6 +144,10 @@ class UsageRecord(models.Model):
     cached_tokens = models.PositiveIntegerField(
         null=True, help_text="Of the prompt's: read from the server's cache."
     )
+    is_estimated = models.BooleanField(
+        default=False,
+        help_text="The completion's tokens are events of a stream that told no count.",
+    )
 
     class Meta:
         ordering: ClassVar = ["-at", "-pk"]

@@ -145,6 +145,7 @@ def _row(
         prompt_tokens=record.prompt_tokens,
         completion_tokens=record.completion_tokens,
         cached_tokens=record.cached_tokens,
+        is_estimated=record.is_estimated,
     )
 
 

@@ -33,6 +33,7 @@ CALL = Usage(
     queue_ms=250.5,
     prompt_tokens=5,
     cached_tokens=3,
+    is_estimated=True,
     completion_tokens=60,
 )
 
@@ -99,6 +100,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
         {"is_aborted": "no"},
         {"queue_ms": None},
         {"cached_tokens": -1},
+        {"is_estimated": None},
     ],
 )
 def test_a_record_with_a_wrong_value_is_none(changes: dict[str, Any]) -> None:
@@ -132,7 +134,7 @@ def test_a_record_becomes_a_row_and_leaves_the_stream() -> None:
         812.5,
         60,
     )
-    assert (row.queue_ms, row.cached_tokens) == (250.5, 3)
+    assert (row.queue_ms, row.cached_tokens, row.is_estimated) == (250.5, 3, True)
     assert waiting() == (0, 0)
 
 

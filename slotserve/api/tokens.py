@@ -143,6 +143,7 @@ class UsageSerializer(serializers.ModelSerializer[UsageRecord]):
             "prompt_tokens",
             "completion_tokens",
             "cached_tokens",
+            "is_estimated",
         )
 
 
