@@ -69,6 +69,8 @@ def refusal_headers(refusal: EdgeRefusal) -> Headers:
         headers.append((b"x-slotserve-lane", (refusal.lane or refusal.about).encode()))
     if refusal.retry_after is not None:
         headers.append((b"retry-after", b"%d" % refusal.retry_after))
+    if refusal.status == 426:
+        headers.append((b"upgrade", b"websocket"))
     if refusal.status == 409 or (refusal.retry_after or 0) > LONGEST_RETRY_SECONDS:
         headers.append((b"x-should-retry", b"false"))
     return headers

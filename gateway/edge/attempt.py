@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import itertools
 import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from gateway.edge.admission import Stay, admit, stay_quietly
 from gateway.edge.allowance import charge, within_limits
@@ -17,7 +19,9 @@ from gateway.edge.queue import Turn
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked
 from gateway.edge.slot_routes import needs_slot
+from gateway.edge.spool import Spool
 from gateway.edge.telling import Teller, asks_for_stream
+from gateway.edge.upstreams import Server
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3  # while not a byte has been sent
@@ -26,21 +30,33 @@ _AVOID_SECONDS = 1.0  # a server that could not be reached, before a waiting req
 _LAST_WORD_SECONDS = 2.0  # for a client that does not read to hear why it was ended
 _UNREACHABLE = upstream_failed(UNREACHABLE)
 CLIENT_GONE = EdgeRefusal(499, "client_gone", "the client has left")
+Work = Callable[[Exchange, Server], Awaitable[EdgeRefusal | None]]
 
 
-async def serve_watched(call: Call, asked: Asked, body: bytes) -> None:
+async def serve_watched(call: Call, asked: Asked, body: Spool) -> None:
     """Serve it while its client stays. No count and no connection is left behind."""
-    turn = call.turn = _turn(call, asked)
+    turn = call.turn = turn_of(call, asked)
+    parcel = Parcel(call.method, call.target, call.headers, body, call.matched.passage)
+    stay: Stay = stay_quietly
+    if turn.patience.for_load > 0:
+        is_stream = partial(_asks_for_stream, body)
+        stay = Teller(call.answer, call.parts.gate.waiters, is_stream).stay
     async with asyncio.TaskGroup() as group:
         watcher = group.create_task(_watch_client(call))
         try:
-            await _attempt(call, turn, body)
+            work = partial(forward, parcel=parcel, answer=call.answer)
+            await _end(call, await attempt(call, turn, work, stay))
         finally:
             watcher.cancel()
             charge(call)
 
 
-def _turn(call: Call, asked: Asked) -> Turn:
+def _asks_for_stream(body: Spool) -> bool:
+    """A body too large for memory waits without a word."""
+    return asks_for_stream(body.whole() or b"")
+
+
+def turn_of(call: Call, asked: Asked) -> Turn:
     """What it asks for, and how long it waits for it."""
     config = call.parts.config
     patience = patience_of(call.headers, call.parts.gate.waiters.patience, config.wait_most_seconds)
@@ -65,32 +81,30 @@ def client_left(call: Call) -> None:
         call.exchange.stop(CLIENT_GONE)
 
 
-async def _attempt(call: Call, turn: Turn, body: bytes) -> None:
-    """Try until a byte has been sent: a server that moved or is gone may have a successor."""
-    parcel = Parcel(call.method, call.matched.route.path, call.headers, body)
+async def attempt(
+    call: Call, turn: Turn, work: Work, stay: Stay = stay_quietly
+) -> EdgeRefusal | None:
+    """Try until a byte has been sent: a server that moved or is gone may have a successor.
+
+    None when the work is done, else why not, for the caller to tell the client.
+    """
     refusal = await within_limits(call, turn)
     if refusal is not None:
-        await _end(call, refusal)
-        return
-    for attempt in itertools.count(1):
-        exchange = await _admit(call, turn, body)
+        return refusal
+    for number in itertools.count(1):
+        exchange = await _admit(call, turn, stay)
         if isinstance(exchange, EdgeRefusal):
-            await _end(call, exchange)
-            return
-        ended = await _once(call, turn, exchange, parcel)
-        is_last = attempt >= ATTEMPTS and not turn.patience.for_load
+            return exchange
+        ended = await _once(call, turn, exchange, work)
+        is_last = number >= ATTEMPTS and not turn.patience.for_load
         if ended is not _UNREACHABLE or is_last:
-            await _end(call, ended)
-            return
+            return ended
+    return None
 
 
-async def _admit(call: Call, turn: Turn, body: bytes) -> Exchange | EdgeRefusal:
-    """Let it in, now or when its turn comes; a stream that asked to wait hears of it."""
-    gate = call.parts.gate
-    stay: Stay = stay_quietly
-    if turn.patience.for_load > 0:
-        stay = Teller(call.answer, gate.waiters, lambda: asks_for_stream(body)).stay
-    found = await admit(gate, turn, stay)
+async def _admit(call: Call, turn: Turn, stay: Stay) -> Exchange | EdgeRefusal:
+    """Let it in, now or when its turn comes."""
+    found = await admit(call.parts.gate, turn, stay)
     if turn.since is not None:
         call.queue_seconds = call.parts.clock.monotonic() - turn.since
     if isinstance(found, Exchange):
@@ -98,11 +112,11 @@ async def _admit(call: Call, turn: Turn, body: bytes) -> Exchange | EdgeRefusal:
     return found
 
 
-async def _once(call: Call, turn: Turn, exchange: Exchange, parcel: Parcel) -> EdgeRefusal | None:
+async def _once(call: Call, turn: Turn, exchange: Exchange, work: Work) -> EdgeRefusal | None:
     """One try, from the admission to the end of the count. _UNREACHABLE: nothing was sent."""
     gate = call.parts.gate
     try:
-        refusal = await _exchange(call, exchange, parcel)
+        refusal = await _exchange(call, exchange, work)
     except MovedError:
         return _UNREACHABLE
     except NotSentError as error:
@@ -119,8 +133,8 @@ async def _once(call: Call, turn: Turn, exchange: Exchange, parcel: Parcel) -> E
     return refusal if refusal is _UNREACHABLE else gate.why_broken(exchange) or refusal
 
 
-async def _exchange(call: Call, exchange: Exchange, parcel: Parcel) -> EdgeRefusal | None:
-    """One attempt, counted by its caller: None when the answer is written, else why not."""
+async def _exchange(call: Call, exchange: Exchange, work: Work) -> EdgeRefusal | None:
+    """One attempt, counted by its caller: None when the work is done, else why not."""
     upstream = exchange.route.upstream
     server = call.parts.pool.server(exchange.route.lane.slug, upstream)
     if server is None:
@@ -128,7 +142,7 @@ async def _exchange(call: Call, exchange: Exchange, parcel: Parcel) -> EdgeRefus
     call.parts.gate.review(exchange)
     if call.is_gone:
         exchange.stop(CLIENT_GONE)
-    return await forward(exchange, server, parcel, call.answer)
+    return await work(exchange, server)
 
 
 async def _end(call: Call, refusal: EdgeRefusal | None) -> None:

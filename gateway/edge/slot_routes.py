@@ -4,7 +4,7 @@ The others it answers beside its slots, at once. They count as in flight all the
 drain waits for them.
 """
 
-from gateway.edge.route import POST, Matched
+from gateway.edge.route import POST, Kind, Matched
 
 _BESIDE_THE_SLOTS = (
     "/tokenize",
@@ -17,4 +17,6 @@ _BESIDE_THE_SLOTS = (
 
 def needs_slot(method: str, matched: Matched) -> bool:
     """Whether a model server is busy with such a request. Reads (props, slots) never are."""
+    if matched.route.kind is Kind.WEBSOCKET:
+        return True
     return method in POST and not matched.upstream_path.endswith(_BESIDE_THE_SLOTS)

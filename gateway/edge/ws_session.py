@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +15,7 @@ import aiohttp
 from yarl import URL
 
 from gateway.edge import verdicts
-from gateway.edge.attempt import CLIENT_GONE
+from gateway.edge.attempt import CLIENT_GONE, client_left
 from gateway.edge.call import Call
 from gateway.edge.exchange import Exchange
 from gateway.edge.forward import NotSentError, upstream_failed
@@ -67,10 +68,10 @@ class Session:
             await self._opened.wait()
             await self._pass_up(message)
         self._end = (passed_on(message.get("code")), message.get("reason") or "")
-        self._call.is_gone = "reason" not in message  # uvicorn has one from a close frame only
-        if self._call.is_gone:
+        if "reason" not in message:  # uvicorn has one from a close frame only
             self._end = (GOING_AWAY, "")
-        if self._call.exchange is not None:
+            client_left(self._call)
+        elif self._call.exchange is not None:
             self._call.exchange.stop(CLIENT_GONE)
 
     async def run(self, exchange: Exchange, server: Server) -> EdgeRefusal | None:
@@ -124,7 +125,7 @@ class Session:
             return CLIENT_GONE
 
     async def _connect(self, exchange: Exchange, server: Server) -> aiohttp.ClientWebSocketResponse:
-        ON_CONNECTED.set(exchange.connected)
+        ON_CONNECTED.set(partial(_connected_once, exchange))
         headers = upstream_headers(self._call.headers, server.key)
         limit = asyncio.timeout(HANDSHAKE_SECONDS)
         try:
@@ -137,6 +138,8 @@ class Session:
                     timeout=_SOCKET_TIMEOUT,
                 )
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            if exchange.was_sent:
+                raise
             raise NotSentError(type(error).__name__) from error
         except TimeoutError as error:
             if not limit.expired():
@@ -224,6 +227,13 @@ class Session:
         if self._look is not None:
             self._look.cancel()
             self._look = None
+
+
+def _connected_once(exchange: Exchange, transport: asyncio.Transport) -> None:
+    """Ask again before the first byte. aiohttp would follow a redirect, or ask a second time."""
+    if exchange.was_sent:
+        raise aiohttp.ClientError("the handshake was sent already")
+    exchange.connected(transport)
 
 
 def _declined(error: aiohttp.WSServerHandshakeError) -> EdgeRefusal:
