@@ -98,6 +98,7 @@ class EdgeServer(uvicorn.Server):
         """
         logger.info("stopping; requests may run on for %g s", self._edge.config.stop_seconds)
         self._edge.is_stopping = True
+        self._edge.gate.waiters.begin_stop()
         await self._close_listeners(sockets or [])
         for connection in list(self.server_state.connections):
             connection.shutdown()
