@@ -24,6 +24,7 @@ class DataFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.logs = path / "logs"
+        self.valkey = path / "valkey"
         self.record = path / "stack.json"
         self._lock = -1
         self._texts: dict[str, str] = {}
@@ -34,7 +35,8 @@ class DataFolder:
         folder = cls(path)
         try:
             path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-            folder.logs.mkdir(mode=PRIVATE_MODE, exist_ok=True)
+            for private in (folder.logs, folder.valkey):
+                private.mkdir(mode=PRIVATE_MODE, exist_ok=True)
             folder._take_lock()
             folder._check_space()
             folder._make_files()

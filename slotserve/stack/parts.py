@@ -63,10 +63,12 @@ class Product:
         return self.folder.path / "first-start.json"
 
     def valkey(self) -> Part:
-        """The broker: its memory is a cache of the database, so nothing of it is kept."""
+        """The broker. What it holds is a cache of the database, but for usage records that wait to
+        be taken in: for these it appends to a file, which it rewrites when that has grown."""
         argv = [str(get_binary_path()), "--port", "0", "--unixsocket", str(self.socket)]
-        argv += ["--unixsocketperm", "700", "--save", "", "--appendonly", "no"]
-        argv += ["--maxmemory-policy", "noeviction", "--dir", str(self.runtime)]
+        argv += ["--unixsocketperm", "700", "--dir", str(self.folder.valkey), "--save", ""]
+        argv += ["--appendonly", "yes", "--appendfsync", "everysec"]
+        argv += ["--maxmemory-policy", "noeviction"]
         argv += ["--logfile", str(self.folder.logs / "valkey.log")]
         return Part("valkey", tuple(argv), self._environment())
 
