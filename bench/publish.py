@@ -1,9 +1,10 @@
-"""How long one publication of the route table takes: 20,000 grants on 200 lanes, 1,000 tokens.
+"""How long one publication of the route table takes: 20,000 grants on 200 lanes, 1,000 tokens, 50
+presets with 10,000 loads.
 
     .venv/bin/python -m bench.publish
 
 Prints, for a first table, for unchanged facts and for one changed lane, the median and the longest
-of some runs, and how much of it the row of the table's number is locked (on SQLite: all writers).
+of some runs, and of it the one write, which gives the number (on SQLite all writers wait for it).
 The control figure is the bare reading of the bookings' rows.
 """
 
@@ -21,12 +22,20 @@ from django.contrib.auth.models import User  # noqa: E402
 
 from bookings.models import Booking  # noqa: E402
 from gateway import publish  # noqa: E402
-from gateway.models import ApiToken  # noqa: E402
+from gateway.models import ApiToken, TableState  # noqa: E402
 from lanes import clock, ticks  # noqa: E402
-from lanes.models import Host, Lane, ModelFile, Preset, PresetRevision  # noqa: E402
+from lanes.models import (  # noqa: E402
+    Host,
+    Lane,
+    LoadRecord,
+    ModelFile,
+    Preset,
+    PresetRevision,
+)
 from wire.edges import TABLE_PARTS  # noqa: E402
 
 LANES, GRANTS, TOKENS, RUNS = 200, 20_000, 1_000, 10
+PRESETS, LOADS = 50, 10_000
 
 
 def main() -> None:
@@ -48,13 +57,22 @@ def measure() -> None:
         Lane.objects.filter(slug=slug).update(enabled=not lane.enabled)
 
     show("control: the bookings' rows", lambda: len(Booking.objects.values_list("pk", "start")))
-    show("row locked, for a change", lambda: publish.number(is_new=True))
+    show("facts read, encoded, numbered", lambda: publish.number(is_new=True))
+    table = publish.encode_facts(clock.database_now())
+    show("of it: the number given", lambda: give_number(table))
     show("publish, Valkey empty", publish.publish, before=valkey.flushdb)
     show("publish, unchanged", publish.publish)
     show("publish, one lane changed", publish.publish, before=change)
     parts = valkey.hgetall(TABLE_PARTS)
     print(f"{'parts':30} {sum(map(len, parts.values())) / 1e6:8.1f} MB")
     valkey.close()
+
+
+def give_number(table: publish.Encoded) -> None:
+    """What `number` does of writing."""
+    last = TableState.objects.get()
+    if not publish._take_number(last, last.version + 1, table):
+        raise RuntimeError("somebody else publishes here")
 
 
 def show(name: str, call: Callable[[], object], before: Callable[[], object] = bool) -> None:
@@ -73,10 +91,8 @@ def fill() -> None:
 
     now = clock.database_now()
     host = Host.objects.create(key="bench", name="bench")
-    file = ModelFile.objects.create(host=host, path="/m.gguf", name="m", size_bytes=10**9)
-    preset = Preset.objects.create(slug="qwen3-14b", name="Qwen")
-    preset.current = PresetRevision.objects.create(preset=preset, number=1, model_file=file)
-    preset.save()
+    presets = [make_preset(host, number) for number in range(PRESETS)]
+    preset = presets[0]
     Lane.objects.bulk_create(
         Lane(slug=f"lane-{n}", name=f"Lane {n}", host=host) for n in range(LANES)
     )
@@ -97,6 +113,17 @@ def fill() -> None:
             )
             for n, start in enumerate(starts)
         )
+    LoadRecord.objects.bulk_create(
+        LoadRecord(
+            lane=lanes[n % LANES],
+            revision=presets[n % PRESETS].current,
+            generation=n,
+            started_at=now - timedelta(minutes=n),
+            seconds=30 + n % 7,
+            succeeded=True,
+        )
+        for n in range(LOADS)
+    )
     ApiToken.objects.bulk_create(
         ApiToken(
             owner=person,
@@ -108,6 +135,16 @@ def fill() -> None:
         )
         for person in people
     )
+
+
+def make_preset(host: Host, number: int) -> Preset:
+    """A preset of a file of its own."""
+    path = f"/{number}.gguf"
+    file = ModelFile.objects.create(host=host, path=path, name="m", size_bytes=10**9)
+    preset = Preset.objects.create(slug=f"model-{number}", name="Model")
+    preset.current = PresetRevision.objects.create(preset=preset, number=1, model_file=file)
+    preset.save()
+    return preset
 
 
 if __name__ == "__main__":
