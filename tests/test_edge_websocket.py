@@ -2,16 +2,12 @@
 
 import asyncio
 import base64
-import contextlib
-import json
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.typing import Subprotocol
+from websockets.exceptions import InvalidStatus
 
 from tests import ws_upstream
 from tests.conftest import ValkeyServer
@@ -29,6 +25,7 @@ from tests.edge_harness import (
     until,
 )
 from tests.edge_harness import upstream as upstream_at
+from tests.ws_client import closed, open_socket, refused, serve
 from tests.ws_upstream import FakeSocket
 
 pytestmark = pytest.mark.valkey
@@ -46,52 +43,6 @@ async def echo(edge: Running) -> AsyncIterator[FakeSocket]:
     async with ws_upstream.running(ws_upstream.echoes) as fake:
         await serve(edge, fake)
         yield fake
-
-
-async def serve(edge: Running, fake: FakeSocket, **fields: Any) -> None:
-    """A lane whose model server this is."""
-    await edge.publish(lane(upstream=upstream_at(fake.url), **fields))
-
-
-def open_socket(
-    edge: Running,
-    path: str = "/v1/realtime?model=qwen",
-    *,
-    owner: int | None = OWNER,
-    headers: dict[str, str] | None = None,
-    protocols: tuple[str, ...] = (),
-    **options: Any,
-) -> connect:
-    """A client's WebSocket to the edge."""
-    shown = (bearer(owner) if owner is not None else {}) | (headers or {})
-    return connect(
-        edge.url.replace("http", "ws", 1) + path,
-        additional_headers=shown,
-        subprotocols=[Subprotocol(each) for each in protocols] or None,
-        compression=None,
-        max_size=None,
-        **options,
-    )
-
-
-async def refused(edge: Running, path: str = "/v1/realtime", **options: Any) -> tuple[int, str]:
-    """Status and code of the HTTP answer in place of a handshake."""
-    with pytest.raises(InvalidStatus) as caught:
-        async with open_socket(edge, path, **options):
-            pass
-    body = caught.value.response.body
-    assert caught.value.response.headers["content-type"] == "application/json"
-    code = json.loads(body or b"")["error"]["code"]
-    return caught.value.response.status_code, code
-
-
-async def closed(client: ClientConnection) -> tuple[int, str]:
-    """Code and reason of the close that ends this session."""
-    async with asyncio.timeout(5):
-        with contextlib.suppress(ConnectionClosed):
-            while True:
-                await client.recv()
-    return client.close_code or 0, client.close_reason or ""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,199 @@
+"""How WebSockets end: by the gate, by a limit, by either side; nothing is left of them."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from gateway.edge.table import LaneRoute
+from tests import ws_upstream
+from tests.conftest import ValkeyServer
+from tests.edge_harness import (
+    MEMBER,
+    OWNER,
+    Running,
+    edge_at,
+    grant,
+    lane,
+    tokens,
+    until,
+)
+from tests.edge_harness import upstream as upstream_at
+from tests.ws_client import closed, open_socket, refused, serve
+from tests.ws_upstream import FakeSocket
+from wire.edges import LaneCount
+
+pytestmark = pytest.mark.valkey
+
+
+@pytest.fixture
+async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
+    async with edge_at(valkey_server.url, drain_seconds=0.3) as running:
+        yield running
+        await until(lambda: running.in_flight == 0)
+
+
+@pytest.fixture
+async def fake(edge: Running) -> AsyncIterator[FakeSocket]:
+    """A model server that reads and says nothing."""
+    async with ws_upstream.running(ws_upstream.hears) as server:
+        await serve(edge, server)
+        yield server
+        await until(lambda: not server.open, 1)
+
+
+def _lane(fake: FakeSocket, **fields: Any) -> LaneRoute:
+    return lane(upstream=upstream_at(fake.url), **fields)
+
+
+def _draining(fake: FakeSocket, seconds: float, **fields: Any) -> LaneRoute:
+    until_when = time.time() + seconds
+    given = {"generation": 2, "draining": True, "drain_until": until_when, "target": "smol"}
+    return _lane(fake, **given | fields)
+
+
+async def _until_count(edge: Running, generation: int, in_flight: int) -> None:
+    async with asyncio.timeout(3):
+        while True:
+            report = await edge.report()
+            if report and report.lanes.get("main") == LaneCount(generation, in_flight):
+                return
+            await asyncio.sleep(0.005)
+
+
+async def test_a_drain_waits_for_a_session_and_ends_it_at_its_end(
+    edge: Running, fake: FakeSocket
+) -> None:
+    async with open_socket(edge) as client:
+        began = time.monotonic()
+        await edge.publish(_draining(fake, 0.4))
+        await _until_count(edge, 2, 1)
+        assert await refused(edge) == (503, "model_switching")
+        code, reason = await closed(client)
+        assert 0.35 < time.monotonic() - began < 1.5
+    assert (code, reason.partition(":")[0]) == (1012, "model_switching")
+    await until(lambda: fake.ended == [1012], 0.5)
+    await _until_count(edge, 2, 0)
+
+
+async def test_a_reload_ends_a_session_at_once(edge: Running, fake: FakeSocket) -> None:
+    async with open_socket(edge) as client:
+        began = time.monotonic()
+        await edge.publish(_draining(fake, 20, cut=True, target="qwen"))
+        assert (await closed(client))[0] == 1012
+    assert time.monotonic() - began < 1
+
+
+async def test_anothers_booking_ends_a_session_after_the_drain_time(
+    edge: Running, fake: FakeSocket
+) -> None:
+    start = time.time() + 0.3
+    slot = grant(OWNER, start, start + 60)
+    async with open_socket(edge, owner=MEMBER) as client, open_socket(edge) as own:
+        await edge.publish(_lane(fake, grants=(slot,)))
+        code, reason = await closed(client)
+        assert 0.25 < time.time() - start < 1.5
+        assert (code, reason) == (
+            1012,
+            "model_switching: lane 'main' has been booked by another member.",
+        )
+        await own.ping()
+        assert edge.in_flight == 1
+    assert await refused(edge, owner=MEMBER) == (403, "gpu_reserved")
+
+
+async def test_the_end_of_a_slot_ends_its_session_where_another_begins(
+    edge: Running, fake: FakeSocket
+) -> None:
+    now = time.time()
+    own, next_one = grant(OWNER, now - 1, now + 0.2), grant(MEMBER, now + 0.2, now + 60)
+    await edge.publish(_lane(fake, grants=(own, next_one)))
+    async with open_socket(edge) as client:
+        assert (await closed(client))[0] == 1012
+        assert 0.45 < time.time() - now < 2
+
+
+async def test_a_revoked_key_ends_its_session(edge: Running, fake: FakeSocket) -> None:
+    async with open_socket(edge) as client:
+        await edge.publish(_lane(fake), entries={})
+        code, reason = await closed(client)
+    assert (code, reason.partition(":")[0]) == (1008, "invalid_api_key")
+
+
+async def test_a_key_that_loses_the_lane_ends_its_session(edge: Running, fake: FakeSocket) -> None:
+    async with open_socket(edge) as client:
+        await edge.publish(_lane(fake), entries=tokens(lanes=("other",)))
+        code, reason = await closed(client)
+    assert (code, reason.partition(":")[0]) == (1008, "lane_not_found")
+
+
+async def test_an_edge_that_is_stopped_says_that_it_goes(edge: Running, fake: FakeSocket) -> None:
+    async with open_socket(edge) as client:
+        edge.server.should_exit = True
+        code, reason = await closed(client)
+    assert (code, reason.partition(":")[0]) == (1001, "gateway_stopping")
+    assert fake.ended == [1001]
+
+
+async def test_a_session_may_end_by_itself_while_the_edge_stops(
+    edge: Running, fake: FakeSocket
+) -> None:
+    async with open_socket(edge) as client:
+        edge.server.should_exit = True
+        await until(lambda: edge.edge.is_stopping)
+        await client.send("one more")
+        await client.close()
+    await until(lambda: fake.ended == [1000])
+
+
+async def test_a_session_without_messages_ends(valkey_server: ValkeyServer) -> None:
+    async with (
+        edge_at(valkey_server.url, websocket_idle_seconds=0.2) as edge,
+        ws_upstream.running(ws_upstream.hears) as fake,
+    ):
+        await serve(edge, fake)
+        async with open_socket(edge) as client:
+            code, reason = await closed(client)
+        assert (code, reason.partition(":")[0]) == (1008, "request_timeout")
+
+
+async def test_a_client_that_leaves_the_queue_leaves_no_place(edge: Running) -> None:
+    async with ws_upstream.running(ws_upstream.hears) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url, slots=1)))
+        async with open_socket(edge):
+            waits = asyncio.ensure_future(open_socket(edge).__aenter__())
+            await until(lambda: edge.edge.gate.waiting == {"main": 1})
+            waits.cancel()
+            await asyncio.gather(waits, return_exceptions=True)
+            await until(lambda: not edge.edge.gate.waiting, 1)
+            assert edge.in_flight == 1
+
+
+async def test_a_session_takes_a_slot_and_gives_it_to_who_waits(edge: Running) -> None:
+    async with ws_upstream.running(ws_upstream.echoes) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url, slots=1)))
+        async with open_socket(edge) as first:
+            second = asyncio.ensure_future(open_socket(edge).__aenter__())
+            await until(lambda: edge.edge.gate.waiting == {"main": 1})
+            await first.close()
+            client = await second
+            await client.send("Hi")
+            assert await client.recv() == "Hi"
+            await client.close()
+
+
+async def test_many_sessions_at_once_leave_nothing(edge: Running) -> None:
+    async def one(number: int) -> None:
+        async with open_socket(edge, owner=OWNER if number % 2 else MEMBER) as client:
+            for each in range(20):
+                await client.send(f"{number} {each}")
+                assert await client.recv() == f"{number} {each}"
+
+    async with ws_upstream.running(ws_upstream.echoes) as fake:
+        await serve(edge, fake)
+        await asyncio.gather(*map(one, range(100)))
+        await until(lambda: edge.in_flight == 0)
+        await until(lambda: not fake.open)
+        await _until_count(edge, 1, 0)
