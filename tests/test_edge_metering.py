@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import redis.asyncio as redis
 
-from gateway.edge import metering
 from gateway.edge.metering import UsageSink
 from tests import upstreams
 from tests.conftest import ValkeyServer
@@ -93,20 +92,6 @@ async def test_an_edge_ends_though_its_loops_swallow_a_cancellation(
     monkeypatch.setattr(UsageSink, "run", deaf_once)
     async with edge_at(valkey_server.url) as edge:
         edge.server.should_exit = True
-
-
-async def test_a_full_buffer_drops_the_oldest_and_counts(
-    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(metering, "BUFFER_RECORDS", 3)
-    client = redis.Redis.from_url(valkey_server.url)
-    sink = UsageSink(client)
-    for number in range(5):
-        sink.put(Usage(str(number), 1.0, "/v1/x", 200, 1.0))
-    await sink.flush()
-    assert [usage.request_id for usage in await _records(client, 3)] == ["2", "3", "4"]
-    assert sink.dropped == 2
-    await client.aclose()
 
 
 async def test_metrics_and_ready_tell_what_is_so(edge: Running) -> None:

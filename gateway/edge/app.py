@@ -16,6 +16,7 @@ from gateway.edge.edge import Edge
 from gateway.edge.headers import Headers, find, find_digest
 from gateway.edge.metrics import CONTENT_TYPE
 from gateway.edge.model_shapes import list_body, model_body
+from gateway.edge.query import refuse_query
 from gateway.edge.readiness import readiness
 from gateway.edge.record import CLIENT_GONE_STATUS, usage_of
 from gateway.edge.refusals import EdgeRefusal, refuse
@@ -72,7 +73,7 @@ class EdgeApp:
         answer: Answer,
         request_id: str,
     ) -> None:
-        refusal = _refuse_route(scope["method"], matched)
+        refusal = _refuse_route(scope["method"], matched, scope["query_string"])
         allowed = self._preflight(scope, matched)
         if allowed is not None:
             await answer.start(204, allowed)
@@ -109,6 +110,7 @@ class EdgeApp:
             lane=_lane(scope, matched),
             receive=receive,
             answer=answer,
+            query=scope["query_string"],
         )
         answer.notes = partial(self.edge.notes.headers, path=matched.route.path)
         try:
@@ -122,6 +124,7 @@ class EdgeApp:
             usage = usage_of(call, request_id=request_id, at=at, arrived=arrived, ended=ended)
             if usage is not None:
                 self.edge.usage.put(usage)
+                self.edge.metrics.served(usage)
 
     def _learn(self, call: Call, seconds: float) -> None:
         """How long a whole answer took, for the warnings of those that follow."""
@@ -148,12 +151,19 @@ class EdgeApp:
             headers = [] if is_ready else [(b"retry-after", b"1")]
             await answer.send_json(200 if is_ready else 503, orjson.dumps(body), headers)
         elif kind is Kind.METRICS:
-            text = self.edge.metrics.text()
-            length = (b"content-length", str(len(text)).encode())
-            await answer.start(200, [(b"content-type", CONTENT_TYPE), length])
-            await answer.finish(text)
+            await self._metrics(scope, answer)
         else:
             await self._models(scope, matched, answer)
+
+    async def _metrics(self, scope: Scope, answer: Answer) -> None:
+        wanted = self.edge.config.metrics_digest
+        if wanted is not None and find_digest(scope["headers"]) != wanted:
+            await answer.refuse(_NO_METRICS)
+            return
+        text = self.edge.metrics.text()
+        length = (b"content-length", str(len(text)).encode())
+        await answer.start(200, [(b"content-type", CONTENT_TYPE), length])
+        await answer.finish(text)
 
     async def _models(self, scope: Scope, matched: Matched, answer: Answer) -> None:
         caller, lane = Caller(find_digest(scope["headers"])), _lane(scope, matched)
@@ -175,6 +185,7 @@ class EdgeApp:
 
 _FOR_MODELS = frozenset({Kind.FORWARD, Kind.WEBSOCKET})
 _FOR_OPERATORS = frozenset({Kind.HEALTH, Kind.READY, Kind.METRICS})
+_NO_METRICS = refuse("invalid_api_key", "/metrics needs SLOTSERVE_METRICS_TOKEN as a bearer token.")
 _NO_ROUTE = refuse("route_not_found", "there is nothing at this path; see /v1/models.")
 
 
@@ -186,7 +197,9 @@ def _dialect(scope: Scope, matched: Matched | None) -> Dialect:
     return Dialect.ANTHROPIC if is_anthropic else Dialect.OPENAI
 
 
-def _refuse_route(method: str, matched: Matched | None) -> EdgeRefusal | None:
+def _refuse_route(method: str, matched: Matched | None, query: bytes) -> EdgeRefusal | None:
+    if query and (refusal := refuse_query(query)) is not None:
+        return refusal
     if matched is None:
         return _NO_ROUTE
     if method not in matched.route.methods:

@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import sys
+import tempfile
 
 from gateway.edge.workers import Workers
 from wire.env import SettingError, read_whole
@@ -35,7 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
     if workers == 1:
         listening.set_inheritable(True)
         os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
-    return asyncio.run(Workers(argv, listening, workers).run())
+    with tempfile.TemporaryDirectory(prefix="slotserve-metrics-") as folder:
+        os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)  # any worker tells of all
+        return asyncio.run(Workers(argv, listening, workers).run())
 
 
 def cannot_start(error: Exception) -> int:

@@ -1,5 +1,6 @@
 """The edge's settings: environment variables, read once at start."""
 
+import hashlib
 import os
 import socket
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ class EdgeConfig:
     edge_id: str  # stable over restarts: the host's drain barrier knows this edge by it
     table_max_age: float = 300.0
     max_body_bytes: int = 64 * 2**20
+    spool_bytes: int = 4 * 2**30  # of all request bodies that this process holds
+    spool_folder: Path | None = None  # of the large ones; None: the system's
     body_seconds: float = 120.0  # for a client to send its whole body
     connect_seconds: float = 2.0  # to a model server
     answer_seconds: float = 3600.0  # without a byte from a model server
@@ -30,6 +33,7 @@ class EdgeConfig:
     stop_seconds: float = 30.0  # what running requests get when the edge is stopped
     usage_folder: Path = Path("var/usage")  # of records that Valkey cannot take
     usage_bytes: int = 2**30  # of them
+    metrics_digest: str | None = None  # SHA-256 of what /metrics asks for; None: open to all
     cors_origins: tuple[str, ...] = ()  # whose pages may call; none: CORS is off
 
 
@@ -46,6 +50,8 @@ def read_config(port: int, number: int = 0) -> EdgeConfig:
         edge_id=f"{edge_id}/{number}" if number else edge_id,
         table_max_age=read_number("SLOTSERVE_TABLE_MAX_AGE", 300.0, least=1.0),
         max_body_bytes=read_whole("SLOTSERVE_MAX_BODY_BYTES", 64 * 2**20, least=1024),
+        spool_bytes=read_whole("SLOTSERVE_SPOOL_BYTES", 4 * 2**30, least=1024),
+        spool_folder=_read_spool_folder(),
         body_seconds=read_number("SLOTSERVE_BODY_SECONDS", 120.0, least=1.0),
         connect_seconds=read_number("SLOTSERVE_CONNECT_SECONDS", 2.0, least=0.1),
         answer_seconds=read_number("SLOTSERVE_ANSWER_SECONDS", 3600.0, least=1.0),
@@ -59,8 +65,23 @@ def read_config(port: int, number: int = 0) -> EdgeConfig:
         stop_seconds=read_number("SLOTSERVE_EDGE_STOP_SECONDS", drain),
         usage_folder=read_path("SLOTSERVE_USAGE_DIR", data / "usage"),
         usage_bytes=read_whole("SLOTSERVE_USAGE_BYTES", 2**30),
+        metrics_digest=_digest(read_text("SLOTSERVE_METRICS_TOKEN")),
         cors_origins=read_origins(),
     )
+
+
+def _read_spool_folder() -> Path | None:
+    """Where large bodies wait; None: in the system's folder for such things."""
+    if not read_text("SLOTSERVE_SPOOL_DIR"):
+        return None
+    folder: Path = read_path("SLOTSERVE_SPOOL_DIR", Path())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise SettingError(f"SLOTSERVE_SPOOL_DIR={str(folder)!r} is no folder to write to")
+    return folder
+
+
+def _digest(secret: str) -> str | None:
+    return hashlib.sha256(secret.encode()).hexdigest() if secret else None
 
 
 def read_redis_url() -> str:

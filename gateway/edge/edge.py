@@ -17,6 +17,7 @@ from gateway.edge.company import Company
 from gateway.edge.config import EdgeConfig
 from gateway.edge.cors import Cors
 from gateway.edge.gate import Gate
+from gateway.edge.gauges import Reading
 from gateway.edge.heritage import Heritage
 from gateway.edge.holder import TableHolder
 from gateway.edge.limits import Limits
@@ -26,6 +27,7 @@ from gateway.edge.reports import Reporter
 from gateway.edge.roster import Roster
 from gateway.edge.shared import Shared
 from gateway.edge.slots import Slots
+from gateway.edge.spool import SpoolBudget
 from gateway.edge.table import Table
 from gateway.edge.typical import TypicalTimes
 from gateway.edge.upstreams import ServerPool
@@ -72,11 +74,16 @@ class Edge:
         self.roster.on_news = self.reporter.urge
         self.roster.on_freed = self.slots.freed
         self.parts = Parts(
-            config, self.clock, self.holder, self.gate, self.pool, self.slots, self.limits
+            config,
+            self.clock,
+            self.holder,
+            self.gate,
+            self.pool,
+            self.slots,
+            self.limits,
+            SpoolBudget(config.spool_bytes, config.spool_folder),
         )
-        self.metrics = EdgeMetrics(
-            lambda: self.gate.in_flight, self._table_age, lambda: self.usage.dropped
-        )
+        self.metrics = EdgeMetrics(config.edge_id, self._reading)
         self.cors = Cors(config.cors_origins) if config.cors_origins else None
         self.typical = TypicalTimes()
         self.notes = RouteNotes(self.clock, self.typical, config.drain_seconds)
@@ -108,6 +115,7 @@ class Edge:
             await self.shared.finish()
             await self.reporter.goodbye()
             await self.usage.flush()
+            self.metrics.close()
             await self.pool.close()
             await self._client.aclose()
 
@@ -146,15 +154,26 @@ class Edge:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             self.gate.sweep()
+            if self.metrics.is_shared:
+                self.metrics.refresh()
             self.slots.tick()
             self.limits.tick()
 
     def _facts(self) -> tuple[Table | None, Mapping[str, int]]:
         return self.holder.table, self.gate.in_flight
 
-    def _table_age(self) -> float | None:
+    def _reading(self) -> Reading:
         table = self.holder.table
-        return None if table is None else self.clock.now() - table.confirmed_at
+        return Reading(
+            table=table,
+            table_age=None if table is None else self.clock.now() - table.confirmed_at,
+            in_flight=self.gate.in_flight,
+            waiting=self.gate.waiting,
+            excess=self.slots.excess,
+            usage_dropped=self.usage.dropped,
+            usage_buffered=self.usage.buffered,
+            usage_spool_bytes=self.usage.spooled_bytes,
+        )
 
     async def _wait_until_empty(self) -> None:
         """Goodbye means nothing is in flight: wait for requests that are just being cancelled."""

@@ -1,78 +1,176 @@
-"""Prometheus numbers of one edge process."""
+"""Prometheus numbers of one edge, or of all workers of one parent.
 
-from collections.abc import Callable, Mapping
+Workers share PROMETHEUS_MULTIPROC_DIR: each keeps its numbers in files there that bear its edge's
+id, so that a worker goes on where the one before it ended, and any of them can tell of all.
+"""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import quote
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, multiprocess, values
+
+from gateway.edge.gauges import Gauges, Reading
+from wire.usage import Usage
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+OTHER = "other"
+FOLDER_SETTING = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_MOST_ROUTES = 100  # an unknown path is none of them, so this is never met
+_STATUSES = frozenset({499, *(int(status) for status in HTTPStatus)})
+
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
-class _Now(Collector):
-    """What is read at the moment of asking."""
+@dataclass(frozen=True, slots=True)
+class _OfLane:
+    """What is counted of one lane and preset, looked up once."""
 
-    def __init__(
-        self,
-        in_flight: Callable[[], Mapping[str, int]],
-        table_age: Callable[[], float | None],
-        usage_dropped: Callable[[], int],
-    ) -> None:
-        self._in_flight = in_flight
-        self._table_age = table_age
-        self._usage_dropped = usage_dropped
-
-    def collect(self) -> list[GaugeMetricFamily | CounterMetricFamily]:
-        """The families, made anew."""
-        flight = GaugeMetricFamily(
-            "slotserve_edge_in_flight", "Requests at a model server", labels=["lane"]
-        )
-        for slug, count in self._in_flight().items():
-            flight.add_metric([slug], count)
-        age = GaugeMetricFamily(
-            "slotserve_edge_table_age_seconds", "Time since the route table was confirmed"
-        )
-        seconds = self._table_age()
-        if seconds is not None:
-            age.add_metric([], seconds)
-        dropped = CounterMetricFamily(
-            "slotserve_edge_usage_dropped", "Usage records that could not be kept"
-        )
-        dropped.add_metric([], self._usage_dropped())
-        return [flight, age, dropped]
+    first_byte: Histogram
+    queue: Histogram
+    prompt: Counter
+    cached: Counter
+    completion: Counter
+    bytes_in: Counter
+    bytes_out: Counter
+    failures: Counter
+    aborted: Counter
 
 
 class EdgeMetrics:
-    """Counts requests by outcome; tells the rest when asked."""
+    """Counts what ends; reads the rest when asked."""
 
-    def __init__(
-        self,
-        in_flight: Callable[[], Mapping[str, int]],
-        table_age: Callable[[], float | None],
-        usage_dropped: Callable[[], int],
-    ) -> None:
+    def __init__(self, edge_id: str, read: Callable[[], Reading]) -> None:
+        self._read = read
+        self._name = quote(edge_id, safe="").replace("_", "%5F")
+        self.is_shared = bool(os.environ.get(FOLDER_SETTING))
+        values.ValueClass = (
+            values.MultiProcessValue(lambda: self._name)  # type: ignore[no-untyped-call]
+            if self.is_shared
+            else values.MutexValue
+        )
         self._registry = CollectorRegistry(auto_describe=False)
-        self._requests = Counter(
-            "slotserve_edge_requests",
-            "Requests by route and outcome",
-            ["route", "status", "code"],
-            registry=self._registry,
+        self._gauges = Gauges(self._registry, forgets=not self.is_shared)
+        self._requests = self._counter(
+            "requests", "Requests by route and outcome", "route", "status", "code"
         )
-        self._seconds = Histogram(
-            "slotserve_edge_request_seconds",
-            "Time from arrival to the end of the answer",
-            ["route"],
-            buckets=_SECONDS,
-            registry=self._registry,
+        self._seconds = self._histogram(
+            "request_seconds", "Time from arrival to the end of the answer", "route"
         )
-        self._registry.register(_Now(in_flight, table_age, usage_dropped))
+        self._first_byte = self._histogram(
+            "first_byte_seconds", "Time from arrival to the answer's first byte", "lane"
+        )
+        self._queue = self._histogram(
+            "queue_seconds", "Time in the queue, of requests that waited and were let in", "lane"
+        )
+        self._tokens = self._counter(
+            "tokens", "Tokens of prompts (cached ones, too) and answers", "lane", "preset", "kind"
+        )
+        self._bytes = self._counter("bytes", "Of requests and answers", "lane", "direction")
+        self._failures = self._counter("upstream_failures", "Answers of 502", "lane")
+        self._aborted = self._counter("aborted", "Requests whose client left", "lane")
+        self._info(edge_id)
+        self._routes: set[str] = set()
+        self._outcomes: dict[tuple[str, int, str], tuple[Counter, Histogram]] = {}
+        self._lanes: dict[tuple[str, str], _OfLane] = {}
 
     def count(self, route: str, status: int, code: str, seconds: float) -> None:
         """One request has ended."""
-        self._requests.labels(route, str(status), code).inc()
-        self._seconds.labels(route).observe(seconds)
+        found = self._outcomes.get((route, status, code))
+        if found is None:
+            found = self._outcome(route, status, code)
+        found[0].inc()
+        found[1].observe(seconds)
+
+    def served(self, usage: Usage) -> None:
+        """What the record of a request at a lane says besides."""
+        if not usage.lane:
+            return
+        key = (usage.lane, usage.preset)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = self._of_lane(*key)
+        if usage.first_byte_ms is not None and usage.status < HTTPStatus.BAD_REQUEST:
+            lane.first_byte.observe(usage.first_byte_ms / 1000)
+        if usage.queue_ms:
+            lane.queue.observe(usage.queue_ms / 1000)
+        lane.bytes_in.inc(usage.bytes_in)
+        lane.bytes_out.inc(usage.bytes_out)
+        _count_tokens(lane, usage)
+        if usage.code == "upstream_failed":
+            lane.failures.inc()
+        if usage.is_aborted:
+            lane.aborted.inc()
+
+    def refresh(self) -> None:
+        """Let other workers know of this moment."""
+        self._gauges.refresh(self._read())
 
     def text(self) -> bytes:
-        """The text format."""
-        return generate_latest(self._registry)
+        """The text format: of all workers, when there are several."""
+        self.refresh()
+        if not self.is_shared:
+            return prometheus_client.generate_latest(self._registry)
+        registry = CollectorRegistry()
+        multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return prometheus_client.generate_latest(registry)
+
+    def close(self) -> None:
+        """This edge has no present moment any more; what it counted stays."""
+        if self.is_shared:
+            multiprocess.mark_process_dead(self._name)  # type: ignore[no-untyped-call]
+
+    def _outcome(self, route: str, status: int, code: str) -> tuple[Counter, Histogram]:
+        """The numbers of an outcome. What a model server makes up is not let in."""
+        self._routes.add(route if len(self._routes) < _MOST_ROUTES else OTHER)
+        name = route if route in self._routes else OTHER
+        shown = str(status) if status in _STATUSES else f"{status // 100}xx"
+        found = (self._requests.labels(name, shown, code), self._seconds.labels(name))
+        if name == route and status in _STATUSES:
+            self._outcomes[route, status, code] = found
+        return found
+
+    def _of_lane(self, lane: str, preset: str) -> _OfLane:
+        tokens = self._tokens
+        return _OfLane(
+            first_byte=self._first_byte.labels(lane),
+            queue=self._queue.labels(lane),
+            prompt=tokens.labels(lane, preset, "prompt"),
+            cached=tokens.labels(lane, preset, "cached"),
+            completion=tokens.labels(lane, preset, "completion"),
+            bytes_in=self._bytes.labels(lane, "in"),
+            bytes_out=self._bytes.labels(lane, "out"),
+            failures=self._failures.labels(lane),
+            aborted=self._aborted.labels(lane),
+        )
+
+    def _counter(self, name: str, words: str, *labels: str) -> Counter:
+        return Counter(f"slotserve_edge_{name}", words, labels, registry=self._registry)
+
+    def _histogram(self, name: str, words: str, *labels: str) -> Histogram:
+        return Histogram(
+            f"slotserve_edge_{name}", words, labels, buckets=_SECONDS, registry=self._registry
+        )
+
+    def _info(self, edge_id: str) -> None:
+        info = Gauge(
+            "slotserve_edge_info",
+            "1 for each edge that runs",
+            ["edge_id"],
+            registry=self._registry,
+            multiprocess_mode="livemax",
+        )
+        info.labels(edge_id).set(1)
+
+
+def _count_tokens(lane: _OfLane, usage: Usage) -> None:
+    if usage.prompt_tokens:
+        lane.prompt.inc(usage.prompt_tokens)
+    if usage.cached_tokens:
+        lane.cached.inc(usage.cached_tokens)
+    if usage.completion_tokens:
+        lane.completion.inc(usage.completion_tokens)
