@@ -1,14 +1,16 @@
 """A model server with a WebSocket that behaves and misbehaves, over a real socket."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
-Behaviour = Callable[[ServerConnection], Awaitable[None]]
+Behaviour = Callable[[ServerConnection, "FakeSocket"], Awaitable[None]]
 
 
 @dataclass
@@ -20,31 +22,48 @@ class FakeSocket:
     ended: list[int | None] = field(default_factory=list)  # close codes; None: cut off
     open: set[ServerConnection] = field(default_factory=set)
     declines_with: int | None = None
-    sent: int = 0  # messages of `floods`
+    redirects_to: str = ""
+    message: bytes = b"x" * 1000  # of `floods`
+    sent: int = 0  # messages of it
+    heard: int = 0  # bytes
+    release: asyncio.Event = field(default_factory=asyncio.Event)  # for `pauses`
 
 
-async def echoes(connection: ServerConnection) -> None:
+async def echoes(connection: ServerConnection, _: FakeSocket) -> None:
     """Each message, as it came."""
     async for message in connection:
         await connection.send(message)
 
 
-async def hears(connection: ServerConnection) -> None:
+async def hears(connection: ServerConnection, fake: FakeSocket) -> None:
     """Reads and says nothing."""
-    async for _ in connection:
-        pass
+    async for message in connection:
+        fake.heard += len(message)
 
 
-async def leaves(connection: ServerConnection) -> None:
+async def leaves(connection: ServerConnection, _: FakeSocket) -> None:
     """One message, then a close of its own."""
     await connection.send("bye")
     await connection.close(4321, "had enough")
 
 
-async def dies(connection: ServerConnection) -> None:
+async def dies(connection: ServerConnection, _: FakeSocket) -> None:
     """One message, then the connection is cut."""
     await connection.send("bye")
     connection.transport.abort()
+
+
+async def floods(connection: ServerConnection, fake: FakeSocket) -> None:
+    """Sends as fast as it may, without an end."""
+    while True:
+        await connection.send(fake.message)
+        fake.sent += 1
+
+
+async def pauses(connection: ServerConnection, fake: FakeSocket) -> None:
+    """Reads nothing until it is told to."""
+    await fake.release.wait()
+    await hears(connection, fake)
 
 
 @contextlib.asynccontextmanager
@@ -57,7 +76,8 @@ async def running(
     async def handle(connection: ServerConnection) -> None:
         fake.open.add(connection)
         try:
-            await behaviour(connection)
+            with contextlib.suppress(ConnectionClosed):
+                await behaviour(connection, fake)
         finally:
             await connection.wait_closed()
             fake.open.discard(connection)
@@ -65,9 +85,12 @@ async def running(
 
     def look(connection: ServerConnection, request: Request) -> Response | None:
         fake.requests.append(request)
-        if fake.declines_with is not None:
-            return connection.respond(fake.declines_with, "no")
-        return None
+        if fake.declines_with is None:
+            return None
+        response = connection.respond(fake.declines_with, "no")
+        if fake.redirects_to:
+            response.headers["Location"] = fake.redirects_to
+        return response
 
     known = [Subprotocol(each) for each in protocols] or None
     async with serve(

@@ -72,6 +72,13 @@ class EdgeWebSocket(WebSocketsSansIOProtocol):
         else:
             self.conn.data_to_send()
 
+    def keepalive_timeout(self) -> None:
+        """End it, unless its pong may still be behind messages that wait for the other side."""
+        if self.read_paused or not self.writable.is_set():
+            self.pong_timer = self.loop.call_later(PONG_SECONDS, self.keepalive_timeout)
+        else:
+            super().keepalive_timeout()
+
     def handle_cont(self, event: Frame) -> None:
         """Take a piece of a message, up to a number of pieces."""
         if len(self.frames) < MOST_FRAGMENTS:

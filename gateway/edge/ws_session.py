@@ -15,7 +15,7 @@ import aiohttp
 from yarl import URL
 
 from gateway.edge import verdicts
-from gateway.edge.attempt import CLIENT_GONE, client_left
+from gateway.edge.attempt import client_left
 from gateway.edge.call import Call
 from gateway.edge.exchange import Exchange
 from gateway.edge.forward import NotSentError, upstream_failed
@@ -23,6 +23,7 @@ from gateway.edge.headers import upstream_headers
 from gateway.edge.refusals import TELLS_WHEN, EdgeRefusal, refuse
 from gateway.edge.routing import identify
 from gateway.edge.upstreams import ON_CONNECTED, Server
+from gateway.edge.waiting import CLIENT_GONE
 from gateway.edge.ws_close import GOING_AWAY, NORMAL, OURS, TOO_BIG, close_of, passed_on, short
 from gateway.edge.ws_protocol import CLOSE_SECONDS, MOST_MESSAGE_BYTES
 
@@ -122,6 +123,7 @@ class Session:
             logger.warning("lane %s: WebSocket: %s", exchange.route.lane.slug, type(error).__name__)
             return _SILENT if self._upstream is None else _BROKEN
         except OSError:  # uvicorn's word for a client that is gone
+            self._call.is_gone = True
             return CLIENT_GONE
 
     async def _connect(self, exchange: Exchange, server: Server) -> aiohttp.ClientWebSocketResponse:
