@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from gateway.edge import telling
+from gateway.edge.app import EdgeApp
 from gateway.edge.config import EdgeConfig
 from gateway.edge.prefer import default_patience, patience_of, preferred_wait
 from gateway.edge.table import LaneRoute
@@ -17,6 +18,7 @@ from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, bearer, edge_at, grant, lane, tokens, until
 from tests.edge_harness import upstream as upstream_at
+from tests.test_edge_cancel import SCOPE, Client
 
 pytestmark = pytest.mark.valkey
 LOADING: dict[str, Any] = {"upstream": None, "phase": "starting"}
@@ -188,6 +190,43 @@ async def test_where_waiting_cannot_help_nobody_waits(
     assert answer.json()["error"]["code"] == code
 
 
+async def test_who_asks_for_another_model_than_the_one_that_loads_does_not_wait(
+    edge: Running,
+) -> None:
+    await edge.publish(lane(**LOADING, target="smol"))
+    answer = await chat(edge, "wait=30")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "model_loading")
+    assert answer.headers["x-slotserve-lane"] == "main"
+    request = chat(edge, "wait=1", model="smol")
+    await waiting(edge, 1)
+    assert (await request).status_code == 503
+
+
+async def test_a_client_who_left_while_other_edges_were_asked_takes_no_place(
+    edge: Running, fake: upstreams.FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await edge.publish(ready(fake))
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def take(*_: Any) -> bool:
+        asked.set()
+        await answered.wait()
+        return False
+
+    monkeypatch.setattr(edge.edge.slots, "take_now", lambda *_: None)
+    monkeypatch.setattr(edge.edge.slots, "take", take)
+    client = Client()
+    task = asyncio.create_task(EdgeApp(edge.edge)(SCOPE, client.receive, client.send))
+    await asked.wait()
+    client.gone.set()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    answered.set()
+    async with asyncio.timeout(2):
+        await task
+    assert client.sent == []
+
+
 async def test_a_failed_model_is_waited_for_when_its_retry_comes_in_time(
     edge: Running, fake: upstreams.FakeServer
 ) -> None:
@@ -333,7 +372,7 @@ async def test_what_was_waited_is_told_to_the_owner_of_the_usage(
 ) -> None:
     await edge.publish(ready(fake))
     puts: list[Any] = []
-    edge.edge.usage.put = puts.append  # type: ignore[method-assign]
+    edge.edge.usage.put = puts.append  # type: ignore[assignment,method-assign]
     requests = [chat(edge), chat(edge)]
     await waiting(edge, 1)
     await asyncio.wait(requests, timeout=0.1)

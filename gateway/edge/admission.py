@@ -22,6 +22,7 @@ async def admit(gate: Gate, turn: Turn, stay: Stay = stay_quietly) -> Exchange |
     An exchange must be left, in a finally. A cancelled request gives its place up. `stay` lasts
     until the event is set; the queue never waits for it.
     """
+    gate.waiters.catch_up()
     found = gate.enter(turn)
     is_doubtful = isinstance(found, Unsure)
     if isinstance(found, Unsure):

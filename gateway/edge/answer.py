@@ -79,7 +79,7 @@ class Answer:
         Cut short, it has sent a whole comment or none.
         """
         if not self.has_started:
-            await self.start(200, [EVENTS])
+            await self.start(200, [EVENTS, (b"cache-control", b"no-store")])
             self._is_early = True
         chunk = b": %s\n\n" % text.encode()
         await self._send({"type": "http.response.body", "body": chunk, "more_body": True})

@@ -22,6 +22,7 @@ from gateway.edge.slot_routes import needs_slot
 from gateway.edge.spool import Spool
 from gateway.edge.telling import Teller, asks_for_stream
 from gateway.edge.upstreams import Server
+from gateway.edge.waiting import CLIENT_GONE
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3  # while not a byte has been sent
@@ -29,7 +30,6 @@ _REFRESH_SECONDS = 1.0
 _AVOID_SECONDS = 1.0  # a server that could not be reached, before a waiting request tries again
 _LAST_WORD_SECONDS = 2.0  # for a client that does not read to hear why it was ended
 _UNREACHABLE = upstream_failed(UNREACHABLE)
-CLIENT_GONE = EdgeRefusal(499, "client_gone", "the client has left")
 Work = Callable[[Exchange, Server], Awaitable[EdgeRefusal | None]]
 
 
@@ -76,7 +76,7 @@ def client_left(call: Call) -> None:
     """Stop its waiting, or its exchange."""
     call.is_gone = True
     if call.turn is not None:
-        call.parts.gate.waiters.end(call.turn, CLIENT_GONE)
+        call.parts.gate.waiters.forsake(call.turn)
     if call.exchange is not None:
         call.exchange.stop(CLIENT_GONE)
 

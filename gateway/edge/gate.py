@@ -87,11 +87,10 @@ class Gate:
     def enter(
         self, turn: Turn, told: Mapping[str, bool] = NOTHING_SAID
     ) -> Exchange | EdgeRefusal | Unsure:
-        """Check and count. Whoever enters must leave, in a finally.
+        """Check and count. Whoever enters must leave, in a finally; `admit` calls it.
 
         `told` is what other edges have said of lanes' slots; True is one that is held already.
         """
-        self.waiters.catch_up()
         routes = self.routes(turn) if not self._is_over else STOPPING
         if isinstance(routes, EdgeRefusal):
             turn.wanted = ()

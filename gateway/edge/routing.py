@@ -147,7 +147,7 @@ def serve(
         return verdicts.model_loading(lane, grant.preset, now)
     upstream = verdicts.condition(lane, now)
     if isinstance(upstream, EdgeRefusal):
-        return upstream
+        return upstream if _may_come(table, lane, grant, request) else verdicts.for_good(upstream)
     booked = grant.preset if grant is not None and is_fallback else None
     if request.name is not None and not _holds(upstream, table, request.name, booked):
         return verdicts.model_not_loaded(table, lane, upstream, request.name, now)
@@ -201,6 +201,13 @@ def _holds(upstream: Upstream, table: Table, name: str, booked: str | None) -> b
     """Whether the server may be called by this name: its own, or the booked one it stands for."""
     wanted = table.presets.get(name, name)
     return name in upstream.names or wanted in (upstream.preset, booked)
+
+
+def _may_come(table: Table, lane: LaneRoute, grant: Grant | None, request: Asked) -> bool:
+    """Whether the named model is what the lane is about to run, so that waiting can help."""
+    wanted = wanted_slug(table, request)
+    booked = grant.preset if grant is not None else None
+    return wanted is None or wanted in (lane.target, booked)
 
 
 def _serves_fallback(lane: LaneRoute, grant: Grant) -> bool:

@@ -1,6 +1,7 @@
 """The sentences of routing: each refusal with its code, its words and its Retry-After. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from gateway.edge.refusals import EdgeRefusal, moment, refuse
@@ -115,6 +116,17 @@ def lane_busy(slug: str, waiting: int, pace: float | None) -> EdgeRefusal:
     words = f"lane '{slug}' is working on all the requests it takes"
     words += f" and {waiting} more are waiting." if waiting else "."
     wait = _SOON if pace is None else min(pace, _LATEST)
+    return refuse("lane_busy", words, wait, lane=slug)
+
+
+def for_good(refusal: EdgeRefusal) -> EdgeRefusal:
+    """The same, where waiting does not help: what comes is not what was asked for."""
+    return replace(refusal, lane="", about=refusal.lane or refusal.about)
+
+
+def queue_full(slug: str, waiting: int, wait: float | None) -> EdgeRefusal:
+    """429: what is in the way will pass, but enough requests wait for that."""
+    words = f"{waiting} requests are waiting for lane '{slug}' already, and no more may."
     return refuse("lane_busy", words, wait, lane=slug)
 
 

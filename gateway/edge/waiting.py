@@ -17,12 +17,13 @@ from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig
 from gateway.edge.exchange import Exchange
 from gateway.edge.prefer import default_patience
-from gateway.edge.queue import Queue, Turn, Unsure
+from gateway.edge.queue import NO_PATIENCE, Queue, Turn, Unsure
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.slots import Slots
 from gateway.edge.table import Table
 
 STOPPING = refuse("gateway_stopping", "this gateway is being stopped; ask again.", wait=5.0)
+CLIENT_GONE = EdgeRefusal(499, "client_gone", "the client has left")
 NOTHING_SAID: Mapping[str, bool] = {}
 
 
@@ -99,6 +100,11 @@ class Waiters:
             self._door.leave(turn.outcome)
         turn.outcome = None
 
+    def forsake(self, turn: Turn) -> None:
+        """Its client has left: it waits no more, now or later."""
+        turn.patience = NO_PATIENCE
+        self.end(turn, CLIENT_GONE)
+
     def end(self, turn: Turn, outcome: Exchange | EdgeRefusal) -> None:
         """Its waiting is over."""
         if not turn.lane:
@@ -112,7 +118,6 @@ class Waiters:
 
     def walk(self) -> None:
         """Ask for everybody again."""
-        self._alarm_at = math.inf  # entering must not begin a walk in the walk
         for turn in self.queue:
             if turn.lane:
                 self._again(turn)
@@ -163,6 +168,7 @@ class Waiters:
         while isinstance(found, Unsure):
             slug = found.lane
             is_held = await self._slots.take(slug, found.slots)
+            self.catch_up()
             found = self._door.enter(turn, told | {slug: is_held})
             told[slug] = False
             if is_held and not _holds(found, slug):
@@ -219,7 +225,7 @@ class Waiters:
 
     def _full(self, refusal: EdgeRefusal) -> EdgeRefusal:
         waiting = self.queue.waiting.get(refusal.lane, 0)
-        return verdicts.lane_busy(refusal.lane, waiting, refusal.retry_after or 1)
+        return verdicts.queue_full(refusal.lane, waiting, refusal.retry_after)
 
     def _next_change(self) -> float:
         """When a booking begins or ends next, monotonic."""
@@ -231,6 +237,7 @@ class Waiters:
 
     def _set_alarm(self) -> None:
         deadlines = [turn.deadline for turn in self.queue]
+        self._alarm_at = math.inf
         if deadlines:
             self._remind(min(*deadlines, self._next_change()))
 
