@@ -99,10 +99,14 @@ class EdgeServer(uvicorn.Server):
         logger.info("stopping; requests may run on for %g s", self._edge.config.stop_seconds)
         self._edge.is_stopping = True
         self._edge.gate.waiters.begin_stop()
-        await self._close_listeners(sockets or [])
-        for connection in list(self.server_state.connections):
-            connection.shutdown()
+        self._close_listeners(sockets or [])
         state = self.server_state
+        known = set(state.connections)
+        for connection in known:
+            connection.shutdown()
+        await asyncio.sleep(_MADE_SECONDS)
+        for connection in state.connections - known:
+            connection.shutdown()
         await _until(
             lambda: not state.connections or self._hurry.is_set(), self._edge.config.stop_seconds
         )
@@ -114,12 +118,11 @@ class EdgeServer(uvicorn.Server):
             connection.transport.close()
         await self.lifespan.shutdown()
 
-    async def _close_listeners(self, sockets: list[socket.socket]) -> None:
+    def _close_listeners(self, sockets: list[socket.socket]) -> None:
         for server in self.servers:
             server.close()
         for sock in sockets:
             sock.close()
-        await asyncio.sleep(_MADE_SECONDS)
 
 
 async def _until(is_so: Callable[[], bool], seconds: float) -> None:
