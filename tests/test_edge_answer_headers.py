@@ -87,6 +87,8 @@ def test_before_another_booking_the_drain_time_counts_as_well(usual: float, warn
         (refuse("model_loading", "", 120), {}),
         (refuse("gpu_exclusive", "", 121), {"x-should-retry": "false"}),
         (refuse("model_not_loaded", ""), {"x-should-retry": "false"}),
+        (refuse("no_model_loaded", "", 60), {"x-should-retry": "false"}),
+        (refuse("rate_limited", "", 60), {}),
         (refuse("invalid_api_key", ""), {}),
     ],
 )

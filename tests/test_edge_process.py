@@ -82,6 +82,7 @@ def test_it_serves_and_takes_its_leave_on_term(
         ({"SLOTSERVE_TABLE_KEYS": "", "SLOTSERVE_DATA": "/nowhere"}, "cannot be read"),
         ({"SLOTSERVE_TABLE_MAX_AGE": "soon"}, "SLOTSERVE_TABLE_MAX_AGE='soon' is not a number"),
         ({"REDIS_URL": "http://x"}, "REDIS_URL: give redis://"),
+        ({"SLOTSERVE_CORS_ORIGINS": "https://x.org/"}, "'https://x.org/' is no origin"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_one_sentence(

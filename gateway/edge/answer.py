@@ -34,7 +34,7 @@ class Answer:
         self.first_byte_at: float | None = None  # monotonic
         self.tail: Tail = NoTail()  # until the head tells what comes
         self._send = send
-        self.notes: Callable[[Route], Headers] = lambda _: []  # on where it ran
+        self.notes: Callable[[Route], Headers] = _no_notes  # on where it ran
         self._own: Headers = [
             (b"x-request-id", request_id.encode()),
             (b"x-accel-buffering", b"no"),
@@ -142,3 +142,7 @@ class Answer:
         length = len(error_body(self.dialect, refusal))
         headers = [*headers, JSON, (b"content-length", str(length).encode())]
         await self.start(refusal.status, [*headers, *refusal_headers(refusal)])
+
+
+def _no_notes(_: Route) -> Headers:
+    return []

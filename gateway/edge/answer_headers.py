@@ -16,6 +16,7 @@ NAMES = (
     b"x-slotserve-warning",
 )
 LONGEST_RETRY_SECONDS = 120  # what a program may sleep before it asks again by itself
+_TIME_DOES_NOT_HELP = frozenset({"model_not_loaded", "no_model_loaded", "gpu_exclusive"})
 
 
 class RouteNotes:
@@ -71,7 +72,8 @@ def refusal_headers(refusal: EdgeRefusal) -> Headers:
         headers.append((b"retry-after", b"%d" % refusal.retry_after))
     if refusal.status == 426:
         headers.append((b"upgrade", b"websocket"))
-    if refusal.status == 409 or (refusal.retry_after or 0) > LONGEST_RETRY_SECONDS:
+    is_long = (refusal.retry_after or 0) > LONGEST_RETRY_SECONDS
+    if is_long or refusal.code in _TIME_DOES_NOT_HELP:
         headers.append((b"x-should-retry", b"false"))
     return headers
 

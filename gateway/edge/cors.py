@@ -32,7 +32,14 @@ _ALLOWED = (
     b"openai-project",
 )
 _EXPOSED = b", ".join(
-    (b"x-request-id", b"request-id", b"retry-after", b"x-should-retry", *answer_headers.NAMES)
+    (
+        b"x-request-id",
+        b"request-id",
+        b"retry-after",
+        b"x-should-retry",
+        b"preference-applied",
+        *answer_headers.NAMES,
+    )
 )
 _VARY = (b"vary", b"Origin")
 
