@@ -57,7 +57,7 @@ async def test_credentials_and_cookies_stay_here_and_the_servers_key_is_added(
         await _serve(edge, fake)
         await edge.client.post("/v1/completions?a=%2F", json={"prompt": "Hi"}, headers=secret)
     seen = fake.seen[0]
-    assert seen.path == "/v1/completions"
+    assert seen.path == "/v1/completions?a=%2F"
     assert [value for name, value in seen.headers if name == "authorization"] == [
         f"Bearer {SERVER_KEY}"
     ]

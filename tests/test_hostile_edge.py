@@ -1,19 +1,16 @@
 """Requests that are well formed and meant badly, over real sockets to the edge."""
 
-import time
 from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.edge.body import MOST_VALUES, find_model
+from gateway.edge.body import find_model
 from gateway.edge.headers import LONGEST_HEADER, MOST_HEADERS, upstream_headers
 from gateway.edge.refusals import EdgeRefusal
 from tests import upstreams
 from tests.conftest import ValkeyServer
-from tests.edge_harness import OWNER, Running, bearer, edge_at, key_of, lane
+from tests.edge_harness import OWNER, Running, bearer, edge_at, lane
 from tests.edge_harness import upstream as upstream_at
-
-CHAT = "/v1/chat/completions"
 
 
 @pytest.fixture
@@ -29,20 +26,11 @@ async def edge(valkey_server: ValkeyServer, fake: upstreams.FakeServer) -> Async
         yield running
 
 
-@pytest.mark.parametrize("value", [b"[]", b"{}", b"0"])
-def test_a_body_of_too_many_values_is_refused_before_it_is_parsed(value: bytes) -> None:
-    body = b'{"a": [' + b",".join([value] * (MOST_VALUES + 1)) + b"]}"
-    began = time.perf_counter()
+@pytest.mark.parametrize("body", [b"[" * 60_000, b'{"a":' * 10_000 + b"1" + b"}" * 10_000])
+def test_a_small_body_that_is_all_depth_is_refused(body: bytes) -> None:
     found = find_model(body)
     assert isinstance(found, EdgeRefusal)
-    assert (found.status, found.code) == (413, "request_too_large")
-    assert time.perf_counter() - began < 1
-
-
-def test_a_long_text_or_picture_may_be_sent() -> None:
-    prompt = b"word, word. [1] {x} " * 200_000
-    assert find_model(b'{"model": "qwen", "prompt": "' + prompt + b'"}') == "qwen"
-    assert find_model(b'{"model": "qwen", "url": "' + b"iVBORw0K" * 5_000_000 + b'"}') == "qwen"
+    assert (found.status, found.code) == (400, "invalid_request_error")
 
 
 @pytest.mark.parametrize(
@@ -66,18 +54,6 @@ def test_headers_that_a_model_server_would_refuse_stay_here() -> None:
 
 
 @pytest.mark.valkey
-async def test_a_query_goes_no_further_and_opens_nothing(
-    edge: Running, fake: upstreams.FakeServer
-) -> None:
-    key = key_of(OWNER)
-    answer = await edge.client.post(CHAT, json={}, params={"api_key": key})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
-    answer = await edge.client.post(CHAT, json={}, params={"k": key}, headers=bearer(OWNER))
-    assert answer.status_code == 200
-    assert [seen.path for seen in fake.seen] == [CHAT]
-
-
-@pytest.mark.valkey
 @pytest.mark.parametrize(
     "path",
     [
@@ -88,8 +64,9 @@ async def test_a_query_goes_no_further_and_opens_nothing(
         "/lanes/main/upstream",
         "/lanes/main/health",
         "/lanes/MAIN/v1/models",
-        "/slots",
-        "/props",
+        "/lanes/main/upstreams/health",
+        "/lanes/main/slots/0",
+        "/tools",
     ],
 )
 async def test_only_the_listed_paths_lead_anywhere(edge: Running, path: str) -> None:

@@ -15,6 +15,7 @@ from gateway.edge.queue import Turn
 from gateway.edge.routes import Matched
 from gateway.edge.routing import Caller
 from gateway.edge.slots import Slots
+from gateway.edge.spool import SpoolBudget
 from gateway.edge.upstreams import ServerPool
 
 
@@ -29,6 +30,7 @@ class Parts:
     pool: ServerPool
     slots: Slots
     limits: Limits
+    spools: SpoolBudget
 
 
 @dataclass(slots=True)
@@ -43,8 +45,15 @@ class Call:
     lane: str | None
     receive: Receive
     answer: Answer
+    query: bytes = b""  # holds no key: it goes up as it came
     bytes_in: int = 0
     turn: Turn | None = None  # while it asks to be let in
     exchange: Exchange | None = None  # the last one
     queue_seconds: float = 0.0  # waited in the lane's queue
     is_gone: bool = False
+
+    @property
+    def target(self) -> str:
+        """The path and query that the model server is asked for."""
+        path = self.matched.upstream_path
+        return f"{path}?{self.query.decode('ascii')}" if self.query else path

@@ -3,32 +3,35 @@
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import aiohttp
 from yarl import URL
 
 from gateway.edge.answer import Answer
-from gateway.edge.body import pieces
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.headers import Headers, client_headers, upstream_headers
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.retold import is_stream, retell
+from gateway.edge.route import POST
+from gateway.edge.spool import Spool
+from gateway.edge.upload import Upload
+from gateway.edge.upstream_routes import refuse_passage
 from gateway.edge.upstreams import ON_CONNECTED, Server
 
 logger = logging.getLogger(__name__)
-_AT_ONCE_BYTES = 262_144  # a larger body is written piece by piece
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What goes up: the request as it came, without its query, which may hold a key by mistake."""
+    """What goes up: the request as it came."""
 
     method: str
-    path: str
+    target: str  # path and query
     headers: Headers
-    body: bytes
+    body: Spool
+    passage: str | None = None  # the path, when it is for this server's engine to have it
 
 
 class NotSentError(Exception):
@@ -60,9 +63,15 @@ async def forward(
 async def _exchange(
     exchange: Exchange, server: Server, parcel: Parcel, answer: Answer
 ) -> EdgeRefusal | None:
+    if parcel.passage is not None:
+        engine = server.upstream.engine
+        refusal = refuse_passage(engine, parcel.method, parcel.passage)
+        if refusal is not None:
+            return refusal
     failure = "the model server did not answer."
+    upload = Upload(parcel.body, server.silent_seconds)
     try:
-        response = await _request(exchange, server, parcel)
+        response = await _request(exchange, server, parcel, upload)
         async with contextlib.aclosing(_chunks(response)) as chunks:
             if response.status == 401:
                 failure = "the model server does not accept the gateway's key."
@@ -75,7 +84,7 @@ async def _exchange(
                 exchange.writing_since = time.monotonic()
                 await answer.write(chunk)
                 exchange.writing_since = None
-        exchange.is_complete = True
+        exchange.is_complete = upload.is_done  # else the server has not read all of the body
         return None
     except (aiohttp.ClientError, OSError) as error:
         lane = exchange.route.lane.slug
@@ -83,21 +92,25 @@ async def _exchange(
         return upstream_failed(failure)
 
 
-async def _request(exchange: Exchange, server: Server, parcel: Parcel) -> aiohttp.ClientResponse:
-    url = URL(server.upstream.base_url + parcel.path, encoded=True)
+async def _request(
+    exchange: Exchange, server: Server, parcel: Parcel, upload: Upload
+) -> aiohttp.ClientResponse:
+    url = URL(server.upstream.base_url + parcel.target, encoded=True)
     ON_CONNECTED.set(exchange.connected)
-    length = len(parcel.body)
     headers = upstream_headers(parcel.headers, server.key)
-    headers.append(("content-length", str(length)))
-    data = parcel.body if length <= _AT_ONCE_BYTES else _pieces(parcel.body)
+    if parcel.method in POST:
+        headers.append(("content-length", str(parcel.body.length)))
     try:
-        return await server.session.request(
-            parcel.method, url, data=data, headers=headers, allow_redirects=False
-        )
+        async with upload.limit:
+            return await server.session.request(
+                parcel.method, url, data=upload.data, headers=headers, allow_redirects=False
+            )
     except MovedError:
         raise
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
         raise NotSentError(type(error).__name__) from error
+    finally:
+        upload.is_answered = True
 
 
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
@@ -107,11 +120,6 @@ async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, Non
             yield chunk
     finally:
         response.close()
-
-
-async def _pieces(body: bytes) -> AsyncIterator[bytes]:
-    for piece in pieces(body):
-        yield piece
 
 
 def _headers(response: aiohttp.ClientResponse, notes: Headers) -> Headers:

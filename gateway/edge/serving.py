@@ -4,59 +4,111 @@ from gateway.edge.answer import Answer
 from gateway.edge.attempt import serve_watched
 from gateway.edge.body import (
     ClientGoneError,
+    JsonReader,
+    ModelReader,
     Receive,
     declared_length,
     discard,
-    find_model,
     read_body,
     too_large,
 )
 from gateway.edge.call import Call
-from gateway.edge.refusals import EdgeRefusal
+from gateway.edge.form_scan import KIND as FORM
+from gateway.edge.form_scan import form_reader
+from gateway.edge.query import model_of
+from gateway.edge.refusals import EdgeRefusal, refuse
+from gateway.edge.route import POST, ModelIn
 from gateway.edge.routing import Asked
+from gateway.edge.spool import Spool
+from gateway.edge.upstream_routes import OTHER, refuse_passage
 
 _BEFORE_THE_BODY = frozenset(
     {"invalid_api_key", "gateway_starting", "gateway_stale", "lane_not_found"}
 )
 _LINGER_BYTES = 256 * 2**20
 _LINGER_SECONDS = 10.0
+_NO_BODY = refuse("invalid_request_error", "a GET or HEAD request takes no body.")
+_ENCODED = refuse(
+    "invalid_request_error", "send the body plain, without Content-Encoding: its model is read."
+)
+
+Fields = dict[bytes, bytes]
 
 
 async def serve(call: Call) -> None:
-    """Answer it. Whatever happens, no count and no connection is left behind."""
-    refusal = _screen(call)
-    if refusal is not None:
-        await refuse_unread(call.answer, call.receive, refusal)
+    """Answer it. Whatever happens, no count, no connection and no spooled byte is left behind."""
+    fields: Fields = dict(call.headers)
+    reader = _screen(call, fields)
+    if isinstance(reader, EdgeRefusal):
+        await refuse_unread(call.answer, call.receive, reader)
         return
-    config = call.parts.config
+    body = Spool(call.parts.spools)
     try:
-        body = await read_body(
-            call.receive, limit=config.max_body_bytes, seconds=config.body_seconds
-        )
+        await _serve(call, reader, body)
     except ClientGoneError:
         call.is_gone = True
-        return
-    if isinstance(body, EdgeRefusal):
-        await refuse_unread(call.answer, call.receive, body)
-        return
-    call.bytes_in = len(body)
-    model = find_model(body)
+    finally:
+        body.close()
+
+
+async def _serve(call: Call, reader: ModelReader | None, body: Spool) -> None:
+    """Take the body in, find the model, and ask for it."""
+    if reader is None:
+        model = model_of(call.query)
+    else:
+        config = call.parts.config
+        refusal = await read_body(
+            call.receive, body, reader, limit=config.max_body_bytes, seconds=config.body_seconds
+        )
+        call.bytes_in = body.length
+        if refusal is not None:
+            body.close()
+            await refuse_unread(call.answer, call.receive, refusal)
+            return
+        model = reader.finish()
     if isinstance(model, EdgeRefusal):
         await call.answer.refuse(model)
-        return
-    await serve_watched(call, Asked(model, call.lane), body)
+    else:
+        await serve_watched(call, Asked(model, call.lane), body)
 
 
-def _screen(call: Call) -> EdgeRefusal | None:
-    """What can be refused before the body is read."""
-    route = call.parts.gate.choose(call.caller, Asked(None, call.lane))
-    if isinstance(route, EdgeRefusal) and route.code in _BEFORE_THE_BODY:
-        return route
-    length = declared_length(call.headers)
+def _screen(call: Call, fields: Fields) -> ModelReader | EdgeRefusal | None:
+    """What can be refused before the body is read; else who reads it, None for no body."""
+    refusal = _refuse_caller(call)
+    if refusal is not None:
+        return refusal
+    length = declared_length(fields.get(b"content-length"))
     if isinstance(length, EdgeRefusal):
         return length
+    if call.method not in POST:
+        return _NO_BODY if length or b"transfer-encoding" in fields else None
     limit = call.parts.config.max_body_bytes
-    return too_large(limit) if length > limit else None
+    if length > limit:
+        return too_large(limit)
+    if fields.get(b"content-encoding", b"identity").strip().lower() not in (b"", b"identity"):
+        return _ENCODED
+    return _reader(call, fields)
+
+
+def _refuse_caller(call: Call) -> EdgeRefusal | None:
+    """Who may not call at all, and what no lane's engine may be asked for."""
+    passage = call.matched.passage
+    route = call.parts.gate.choose(call.caller, Asked(None, call.lane))
+    if isinstance(route, EdgeRefusal):
+        is_final = route.code in _BEFORE_THE_BODY or call.matched.route is OTHER
+        return route if is_final else None
+    if passage is None:
+        return None
+    return refuse_passage(route.upstream.engine, call.method, passage)
+
+
+def _reader(call: Call, fields: Fields) -> ModelReader | EdgeRefusal:
+    """What reads the model out of this body."""
+    if call.matched.route.model_in is ModelIn.FORM:
+        kind = fields.get(b"content-type", b"")
+        if kind[: len(FORM)].lower() == FORM:
+            return form_reader(kind)
+    return JsonReader()
 
 
 async def refuse_unread(answer: Answer, receive: Receive, refusal: EdgeRefusal) -> None:

@@ -80,6 +80,7 @@ class Server:
             skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
         )
         self.users = 0
+        self.silent_seconds = timeout.sock_read or 3600.0  # may pass without a byte either way
 
 
 class ServerPool:
