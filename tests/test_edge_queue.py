@@ -14,7 +14,7 @@ from gateway.edge.config import EdgeConfig
 from gateway.edge.exchange import Exchange
 from gateway.edge.gate import Gate
 from gateway.edge.prefer import Patience
-from gateway.edge.queue import Queue, Turn
+from gateway.edge.queue import NO_PATIENCE, Queue, Turn, Unsure
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked, Caller
 from gateway.edge.slots import Slots
@@ -179,11 +179,13 @@ _STEP = st.one_of(
 def test_whatever_happens_slots_order_and_counts_hold(steps: list[tuple[Any, ...]]) -> None:
     async def run() -> None:
         world = World(queue_per_lane=4)
+        is_due = False  # time has passed, and no timer has run that would have
         for name, *arguments in steps:
             if (name == "finish" and not world.inside) or (name == "give_up" and not world.waiting):
                 continue
             getattr(world, name)(*arguments)
-            world.check(slots=2, is_quiet=name != "wait")
+            is_due = name == "wait" or (is_due and name in ("finish", "give_up"))
+            world.check(slots=2, is_quiet=not is_due)
 
     asyncio.run(run())
 
@@ -254,6 +256,46 @@ async def test_who_comes_back_stands_where_he_stood() -> None:
     assert isinstance(second.outcome, Exchange)
     assert third.outcome is None
     assert first.number < second.number < third.number
+
+
+async def test_nobody_asks_other_edges_for_a_slot_that_others_wait_for() -> None:
+    slots = SharedSlots(0)
+    world = World(slots)
+    world.hold(b="smol")
+    waiting = asyncio.create_task(admit(world.gate, turn()))
+    async with asyncio.timeout(2):
+        while world.gate.waiting != {"a": 1}:
+            await asyncio.sleep(0.001)
+    slots.free = 1
+    assert isinstance(world.gate.enter(turn()), EdgeRefusal)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert isinstance(world.gate.enter(turn()), Unsure)
+
+
+async def test_a_request_that_is_cancelled_as_it_is_let_in_leaves_no_count() -> None:
+    world = World()
+    world.hold(b="smol", slots=1)
+    world.arrive()
+    task = asyncio.create_task(admit(world.gate, turn()))
+    await asyncio.sleep(0)
+    assert world.gate.waiting == {"a": 1}
+    world.finish(0)
+    assert (world.gate.waiting, world.gate.in_flight) == ({}, {"a": 1})
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert world.gate.in_flight == {}
+
+
+async def test_what_time_has_changed_is_seen_before_a_newcomer() -> None:
+    world = World()
+    world.hold(b="smol", slots=1, booked="a")
+    world.arrive()
+    waiting = world.arrive()
+    world.wait(5)
+    await admit(world.gate, turn(owner=OWNER, patience=NO_PATIENCE))
+    assert isinstance(waiting.outcome, EdgeRefusal)
+    assert waiting.outcome.code == "gpu_reserved"
 
 
 async def test_who_waits_for_another_model_holds_nobody_up() -> None:
