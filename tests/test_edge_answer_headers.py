@@ -201,6 +201,14 @@ async def test_a_refusal_names_the_lane_and_has_the_request_id_of_each_client(
     assert anthropic.headers["request-id"] == anthropic.headers["x-request-id"]
 
 
+@pytest.mark.valkey
+async def test_a_failure_names_the_lane_whose_server_it_was(edge: Running) -> None:
+    async with upstreams.running(upstreams.dies_before_headers) as fake:
+        await edge.publish(lane(upstream=upstream(fake.url)))
+        answer = await edge.chat()
+    assert (answer.status_code, answer.headers["x-slotserve-lane"]) == (502, "main")
+
+
 async def _claims_to_be_us(
     seen: upstreams.Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:

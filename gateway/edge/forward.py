@@ -89,7 +89,7 @@ async def _exchange(
     except (aiohttp.ClientError, OSError) as error:
         lane = exchange.route.lane.slug
         logger.warning("lane %s: %s (%s)", lane, failure, type(error).__name__)
-        return upstream_failed(failure)
+        return upstream_failed(failure, lane)
 
 
 async def _request(
@@ -130,6 +130,6 @@ def _headers(response: aiohttp.ClientResponse, notes: Headers) -> Headers:
     return headers
 
 
-def upstream_failed(words: str) -> EdgeRefusal:
-    """502."""
-    return refuse("upstream_failed", words)
+def upstream_failed(words: str, lane: str = "") -> EdgeRefusal:
+    """502, of this lane's server."""
+    return refuse("upstream_failed", words, about=lane)
