@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from gateway.edge import shared
+from gateway.edge.edge import Edge
 from gateway.edge.slots import Slots
 from tests.conftest import ValkeyServer
-from tests.edge_harness import Running, edge_at, until
+from tests.edge_harness import Running, edge_at, tokens, until
+from wire.edges import SILENT_AFTER_SECONDS
 
 pytestmark = pytest.mark.valkey
 
@@ -41,6 +43,28 @@ async def edges_at(url: str, *names: str) -> AsyncIterator[list[Running]]:
 async def edges(valkey_server: ValkeyServer) -> AsyncIterator[list[Running]]:
     async with edges_at(valkey_server.url, "a", "b", "c") as running:
         yield running
+
+
+@contextlib.asynccontextmanager
+async def edges_joined(url: str, one: Running, name: str) -> AsyncIterator[Running]:
+    """One more edge, for a while."""
+    async with edge_at(url, edge_id=name) as other:
+        await until(lambda: not (one.edge.company.is_alone or other.edge.company.is_alone))
+        await until(lambda: not (one.edge.company.is_away or other.edge.company.is_away))
+        yield other
+
+
+@contextlib.asynccontextmanager
+async def frozen(edge: Edge) -> AsyncIterator[None]:
+    """An edge that says nothing more, as if its process were dead."""
+
+    async def never(**_: object) -> None:
+        raise ConnectionError
+
+    scripts = edge.roster._script, edge.shared._script
+    edge.roster._script = edge.shared._script = never  # type: ignore[assignment]
+    yield
+    edge.roster._script, edge.shared._script = scripts
 
 
 @contextlib.contextmanager
@@ -137,7 +161,6 @@ async def test_after_a_pause_the_slots_are_shared_again_and_none_is_forgotten(
         for each in edges:
             assert await each.edge.slots.take("main", 6)
     await until(lambda: not any(each.edge.company.is_away for each in edges))
-    await asyncio.gather(*(each.edge.shared.ask() for each in edges))
     assert await take_all(edges[0].edge.slots, "main", 6) == 3
     assert [each.edge.company.edges for each in edges] == [3, 3, 3]
 
@@ -156,3 +179,105 @@ async def test_a_valkey_that_was_killed_is_told_anew_what_is_held(
     taken = [await take_all(each.edge.slots, "main", 9) for each in edges]
     assert sum(taken) == 1
     assert [each.edge.company.edges for each in edges] == [3, 3, 3]
+
+
+async def test_where_slots_are_fewer_than_edges_the_excess_is_reported(
+    edges: list[Running], valkey_server: ValkeyServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    valkey_server.stop()
+    await until(lambda: all(each.edge.company.is_away for each in edges))
+    assert [await take_all(each.edge.slots, "main", 1) for each in edges] == [1, 1, 1]
+    valkey_server.start()
+    await until(lambda: sum(each.edge.slots.excess for each in edges) == 2)
+    assert "lane main: 1 requests beyond its slots" in caplog.text
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("name", ["requests_per_minute", "owner_requests_per_minute"])
+async def test_requests_a_minute_hold_to_the_number_over_all_edges(
+    edges: list[Running], name: str
+) -> None:
+    entry = next(iter(tokens(**{name: 60}).values()))
+    begun = time.monotonic()
+    answers = await asyncio.gather(
+        *(each.edge.limits.admit(entry) for each in edges for _ in range(40))
+    )
+    refilled = int(time.monotonic() - begun) + 1  # one a second
+    assert 60 <= answers.count(None) <= 60 + refilled
+    assert {each.retry_after for each in answers if each is not None} == {1}
+
+
+@pytest.mark.usefixtures("patient")
+async def test_tokens_charged_at_one_edge_count_at_the_others(edges: list[Running]) -> None:
+    entry = next(iter(tokens(owner_tokens_per_minute=100).values()))
+    first, second, _ = (each.edge.limits for each in edges)
+    assert await first.admit(entry) is None
+    first.charge(entry, 250)
+    async with asyncio.timeout(5):
+        while (refusal := await second.admit(entry)) is None:
+            await asyncio.sleep(0.002)
+    assert refusal.retry_after in {90, 91}
+    assert "100 tokens a minute" in refusal.words
+
+
+@pytest.mark.usefixtures("patient")
+async def test_going_alone_and_back_gives_nobody_a_second_burst(
+    valkey_server: ValkeyServer,
+) -> None:
+    entry = next(iter(tokens(requests_per_minute=6).values()))
+    async with edge_at(valkey_server.url, edge_id="a") as one:
+        for _ in range(3):
+            assert await one.edge.limits.admit(entry) is None
+        async with edges_joined(valkey_server.url, one, "b") as other:
+            for _ in range(3):
+                assert await other.edge.limits.admit(entry) is None
+            assert await one.edge.limits.admit(entry) is not None
+        await until(lambda: one.edge.company.is_alone)
+        assert await one.edge.limits.admit(entry) is not None
+
+
+async def test_who_called_only_the_edge_that_left_is_known_to_the_one_that_stays(
+    valkey_server: ValkeyServer,
+) -> None:
+    entry = next(iter(tokens(requests_per_minute=3).values()))
+    async with edge_at(valkey_server.url, edge_id="a") as one:
+        async with edges_joined(valkey_server.url, one, "b") as other:
+            for _ in range(3):
+                assert await other.edge.limits.admit(entry) is None
+        await until(lambda: one.edge.company.is_alone and not one.edge.heritage.wanted.is_set())
+        assert await one.edge.limits.admit(entry) is not None
+
+
+async def test_a_restarted_edge_goes_on_from_what_its_callers_have_used(
+    valkey_server: ValkeyServer,
+) -> None:
+    entry = next(iter(tokens(requests_per_minute=3).values()))
+    async with edge_at(valkey_server.url) as before:
+        for _ in range(3):
+            assert await before.edge.limits.admit(entry) is None
+    async with edge_at(valkey_server.url) as after:
+        await until(lambda: not after.edge.heritage.wanted.is_set())
+        assert await after.edge.limits.admit(entry) is not None
+
+
+async def test_a_valkey_that_says_nothing_leaves_each_edge_its_share_of_a_limit(
+    edges: list[Running], valkey_server: ValkeyServer
+) -> None:
+    entry = next(iter(tokens(requests_per_minute=12).values()))
+    with paused(valkey_server):
+        for each in edges:
+            answers = [await each.edge.limits.admit(entry) for _ in range(9)]
+            assert answers.count(None) == 4
+
+
+async def test_an_edge_that_dies_gives_its_slots_back_after_its_silence(
+    edges: list[Running],
+) -> None:
+    dead, living, _ = (each.edge for each in edges)
+    assert await take_all(dead.slots, "main", 4) == 4
+    async with frozen(dead):
+        begun = time.monotonic()
+        assert not await living.slots.take("main", 4)
+        await until(lambda: living.company.edges == 2, seconds=10)
+        assert SILENT_AFTER_SECONDS - 1.5 < time.monotonic() - begun < SILENT_AFTER_SECONDS + 3
+        assert await take_all(living.slots, "main", 4) == 4

@@ -213,7 +213,7 @@ class Roster:
         edges = 1 + len(self._others)
         if edges == self._company.edges:
             return
-        logger.info("%d gateways share lanes and limits (before: %d)", edges, self._company.edges)
+        logger.info("gateways that share lanes and limits: %d, this one included", edges)
         self._company.edges = edges
         self._company.is_alone = edges == 1
         self.on_change()

@@ -145,6 +145,7 @@ class Shared:
         self._company = company
         self._slots = slots
         self._limits = limits
+        self._is_said = False  # that limits are divided, in the log
 
     async def run(self) -> None:
         """Ask for ever, whenever something is wanted."""
@@ -214,7 +215,7 @@ class Shared:
         self._slots.answer(lanes)
         self._limits.answer(used, requests)
         if was_away:
-            logger.info("slots and limits are shared again")
+            self._note_answer()
             self.tell_all()
 
     def tell_all(self) -> None:
@@ -223,9 +224,15 @@ class Shared:
         self._limits.tell_all()
         self._company.wanted.set()
 
+    def _note_answer(self) -> None:
+        if self._is_said:
+            self._is_said = False
+            logger.info("Valkey answers: slots and limits are shared again")
+
     def _note_away(self, error: Exception) -> None:
-        if self._company.is_away or self._company.is_alone:
+        if self._is_said or self._company.is_alone:
             return
+        self._is_said = True
         edges = self._company.edges
         logger.warning(
             "Valkey does not answer in time (%s): slots and limits are divided by %d gateways",
