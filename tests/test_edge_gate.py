@@ -22,8 +22,14 @@ Hold = Callable[..., None]
 
 
 @pytest.fixture
-def gate() -> Gate:
-    clock = EdgeClock(monotonic=lambda: NOW, wall=lambda: NOW)
+def moment() -> list[float]:
+    """What the clock says."""
+    return [NOW]
+
+
+@pytest.fixture
+def gate(moment: list[float]) -> Gate:
+    clock = EdgeClock(monotonic=lambda: moment[0], wall=lambda: NOW)
     return Gate(EdgeConfig("redis://nowhere", "edge-1"), clock, Mock())
 
 
@@ -40,6 +46,13 @@ def hold(gate: Gate) -> Hold:
 
 def turn(owner: int = MEMBER, **fields: Any) -> Turn:
     return Turn(Caller(digest_of(key_of(owner).encode())), Asked("qwen"), **fields)
+
+
+def busy(gate: Gate) -> EdgeRefusal:
+    refused = gate.enter(turn())
+    assert isinstance(refused, EdgeRefusal)
+    assert refused.code == "lane_busy"
+    return refused
 
 
 def entered(gate: Gate) -> Exchange:
@@ -93,6 +106,18 @@ async def test_before_the_first_byte_the_question_is_asked_again(
     hold(later)
     with pytest.raises(MovedError):
         exchange.connected(Mock())
+
+
+async def test_a_busy_lane_says_when_to_ask_again_by_how_long_its_requests_take(
+    hold: Hold, gate: Gate, moment: list[float]
+) -> None:
+    hold(lane(upstream=upstream(slots=2)))
+    first, _ = entered(gate), entered(gate)
+    assert busy(gate).retry_after == 2  # nothing is known yet
+    moment[0] += 8
+    gate.leave(first)
+    entered(gate)
+    assert busy(gate).retry_after == 4  # one of two slots becomes free every 4 s
 
 
 async def test_only_who_does_not_read_is_ended_for_stalling(gate: Gate, hold: Hold) -> None:

@@ -19,8 +19,10 @@ from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, bearer, edge_at, key_of, lane, until
 from tests.edge_harness import upstream as upstream_at
+from tests.queue_world import World, turn
 from tests.test_edge_cancel import SCOPE, Client
-from tests.test_edge_queue import World, turn
+from tests.waiting_cast import chat as ask
+from tests.waiting_cast import code, gone, hurry, loading, ready, waiting
 
 pytestmark = pytest.mark.valkey
 
@@ -42,37 +44,11 @@ async def fake() -> AsyncIterator[upstreams.FakeServer]:
 
 @pytest.fixture
 def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streams that wait begin soon, and look often."""
-    monkeypatch.setattr(telling, "MOMENT_SECONDS", 0.05)
-    monkeypatch.setattr(telling, "LOOK_SECONDS", 0.02)
-
-
-def loading(**fields: Any) -> LaneRoute:
-    return lane(upstream=None, phase="starting", **fields)
-
-
-def ready(fake: upstreams.FakeServer, **fields: Any) -> LaneRoute:
-    return lane(upstream=upstream_at(fake.url, slots=1), **fields)
+    hurry(monkeypatch)
 
 
 def chat(edge: Running, **fields: Any) -> "asyncio.Task[httpx.Response]":
-    body = {"messages": [], "model": "qwen"} | fields
-    headers = bearer(MEMBER) | {"prefer": "wait=30"}
-    return asyncio.create_task(edge.client.post("/v1/chat/completions", json=body, headers=headers))
-
-
-async def waiting(edge: Running, count: int) -> None:
-    await until(lambda: edge.edge.gate.waiting.get("main", 0) == count)
-
-
-async def gone(request: "asyncio.Task[httpx.Response]") -> None:
-    """Its client leaves."""
-    request.cancel()
-    await asyncio.gather(request, return_exceptions=True)
-
-
-def code(answer: httpx.Response) -> tuple[int, str]:
-    return answer.status_code, answer.json()["error"]["code"]
+    return ask(edge, "wait=30", **fields)
 
 
 async def test_t7_all_who_wait_for_a_load_are_served(

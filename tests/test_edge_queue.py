@@ -3,30 +3,16 @@
 import asyncio
 import random
 from typing import Any
-from unittest.mock import Mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.edge.admission import admit
-from gateway.edge.clock import EdgeClock
-from gateway.edge.config import EdgeConfig
 from gateway.edge.exchange import Exchange
-from gateway.edge.gate import Gate
-from gateway.edge.prefer import Patience
-from gateway.edge.queue import NO_PATIENCE, Queue, Turn, Unsure
+from gateway.edge.queue import NO_PATIENCE, Queue, Unsure
 from gateway.edge.refusals import EdgeRefusal
-from gateway.edge.routing import Asked, Caller
-from gateway.edge.slots import Slots
-from gateway.edge.table import digest_of
-from tests.edge_harness import MEMBER, OWNER, grant, key_of, lane, table, upstream
-
-PATIENT = Patience(60.0, 60.0)
-
-
-def turn(model: str = "qwen", owner: int = MEMBER, patience: Patience = PATIENT) -> Turn:
-    caller = Caller(digest_of(key_of(owner).encode()))
-    return Turn(caller, Asked(model), patience=patience)
+from tests.edge_harness import OWNER
+from tests.queue_world import SharedSlots, World, turn
 
 
 def test_turns_stand_in_order_of_arrival_however_they_join() -> None:
@@ -55,106 +41,6 @@ def test_only_who_came_before_and_wants_this_lane_is_in_the_way() -> None:
     wanted = [queue.is_wanted(lane, second.number) for lane in ("a", "b", "c")]
     assert wanted == [True, True, False]
     assert not queue.is_wanted("a", first.number)
-
-
-class World:
-    """A gate with a clock of its own, and everybody who has come to it."""
-
-    def __init__(self, slots: Slots | None = None, **config: Any) -> None:
-        self.now = 1000.0
-        clock = EdgeClock(monotonic=lambda: self.now, wall=lambda: self.now)
-        self.slots = slots or Slots()
-        self.gate = Gate(EdgeConfig("redis://nowhere", "e", **config), clock, Mock(), self.slots)
-        self.inside: list[tuple[Turn, Exchange]] = []
-        self.waiting: list[Turn] = []
-        self.refused: list[Turn] = []
-        self.come = self.done = 0
-        self.hold()
-
-    def hold(self, a: str = "qwen", b: str = "qwen", slots: int = 2, booked: str = "") -> None:
-        """Lanes a and b run these presets; empty: they load qwen. A booking of one may begin."""
-        lanes = []
-        for slug, preset in (("a", a), ("b", b)):
-            server = upstream(f"http://{slug}", preset, slots=slots) if preset else None
-            grants = (grant(OWNER, self.now + 5, self.now + 10),) if booked == slug else ()
-            phase = "ready" if preset else "starting"
-            lanes.append(lane(slug, upstream=server, phase=phase, grants=grants))
-        found = table(*lanes, confirmed_at=self.now)
-        self.gate.table = lambda: found
-        self.gate.review_all()
-        self._collect()
-
-    def arrive(self, model: str = "qwen", owner: int = MEMBER) -> Turn:
-        """Somebody new."""
-        mine = turn(model, owner)
-        self.come += 1
-        self.gate.waiters.catch_up()
-        found = self.gate.enter(mine)
-        if isinstance(found, Exchange):
-            self._let_in(mine, found)
-        elif isinstance(found, EdgeRefusal) and self.gate.waiters.join(mine, found) is None:
-            self.waiting.append(mine)
-        else:
-            self.refused.append(mine)
-        self._collect()
-        return mine
-
-    def finish(self, at: int) -> None:
-        """Somebody inside is done."""
-        _, exchange = self.inside.pop(at % len(self.inside))
-        self.gate.leave(exchange)
-        self.done += 1
-        self._collect()
-
-    def give_up(self, at: int) -> None:
-        """Somebody who waits leaves."""
-        mine = self.waiting.pop(at % len(self.waiting))
-        self.gate.waiters.abandon(mine)
-        self.refused.append(mine)
-
-    def later(self, seconds: float) -> None:
-        """Time passes; the edge's sweep walks."""
-        self.now += seconds
-        self.gate.sweep()
-        self._collect()
-
-    def wait(self, seconds: float) -> None:
-        """Time passes, and nobody has looked yet."""
-        self.now += seconds
-
-    def _collect(self) -> None:
-        for mine in [each for each in self.waiting if each.outcome is not None]:
-            self.waiting.remove(mine)
-            outcome = self.gate.waiters.take(mine)
-            if isinstance(outcome, Exchange):
-                self._let_in(mine, outcome)
-            else:
-                self.refused.append(mine)
-
-    def _let_in(self, mine: Turn, exchange: Exchange) -> None:
-        self.inside.append((mine, exchange))
-        for other in self.waiting:
-            if other.number < mine.number and other.outcome is None:
-                assert exchange.route.lane.slug not in self.servable(other)
-
-    def servable(self, mine: Turn) -> list[str]:
-        """The lanes that would serve it, slots or not."""
-        found = self.gate.routes(mine)
-        return [] if isinstance(found, EdgeRefusal) else [each.lane.slug for each in found]
-
-    def held(self, slug: str) -> int:
-        return sum(exchange.route.lane.slug == slug for _, exchange in self.inside)
-
-    def check(self, slots: int, *, is_quiet: bool) -> None:
-        """Whatever has happened."""
-        assert sum(self.gate.waiting.values()) == len(self.waiting)
-        known = len(self.inside) + len(self.waiting) + len(self.refused)
-        assert known + self.done == self.come
-        assert sum(self.gate.in_flight.values()) == len(self.inside)
-        for slug in ("a", "b"):
-            assert self.held(slug) <= slots
-            if is_quiet and any(slug in self.servable(each) for each in self.waiting):
-                assert self.held(slug) == slots  # nobody waits for a slot that is free
 
 
 _STEP = st.one_of(
@@ -188,29 +74,6 @@ def test_whatever_happens_slots_order_and_counts_hold(steps: list[tuple[Any, ...
             world.check(slots=2, is_quiet=not is_due)
 
     asyncio.run(run())
-
-
-class SharedSlots(Slots):
-    """Slots that other edges share: each question takes a while, and some are lost to others."""
-
-    def __init__(self, slots: int) -> None:
-        super().__init__()
-        self.free = slots
-        self.least = slots
-
-    def take_now(self, lane: str, slots: int) -> bool | None:
-        return None
-
-    async def take(self, lane: str, slots: int) -> bool:
-        await asyncio.sleep(random.random() / 1000)
-        if self.free == 0:
-            return False
-        self.free -= 1
-        self.least = min(self.least, self.free)
-        return True
-
-    def give(self, lane: str) -> None:
-        self.free += 1
 
 
 async def test_slots_that_edges_share_are_never_lost_nor_taken_twice() -> None:
@@ -256,6 +119,18 @@ async def test_who_comes_back_stands_where_he_stood() -> None:
     assert isinstance(second.outcome, Exchange)
     assert third.outcome is None
     assert first.number < second.number < third.number
+
+
+async def test_a_slot_that_was_freed_while_the_answer_was_on_its_way_is_asked_for_again() -> None:
+    slots = SharedSlots(0)
+    slots.freed_unseen = 1
+    world = World(slots)
+    world.hold(b="smol")
+    pump = asyncio.create_task(world.gate.waiters.run())
+    async with asyncio.timeout(2):
+        assert isinstance(await admit(world.gate, turn()), Exchange)
+    pump.cancel()
+    await asyncio.gather(pump, return_exceptions=True)
 
 
 async def test_nobody_asks_other_edges_for_a_slot_that_others_wait_for() -> None:

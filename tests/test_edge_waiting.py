@@ -1,24 +1,19 @@
 """Waiting at the gateway: for a slot, for a load or a switch, in silence or in a stream."""
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 
-from gateway.edge import telling
 from gateway.edge.app import EdgeApp
-from gateway.edge.config import EdgeConfig
-from gateway.edge.prefer import default_patience, patience_of, preferred_wait
-from gateway.edge.table import LaneRoute
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, bearer, edge_at, grant, lane, tokens, until
 from tests.edge_harness import upstream as upstream_at
 from tests.test_edge_cancel import SCOPE, Client
+from tests.waiting_cast import chat, loading, ready, waiting
 
 pytestmark = pytest.mark.valkey
 LOADING: dict[str, Any] = {"upstream": None, "phase": "starting"}
@@ -36,59 +31,6 @@ async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
 async def fake() -> AsyncIterator[upstreams.FakeServer]:
     async with upstreams.running(upstreams.answers_when_released) as server:
         yield server
-
-
-@pytest.fixture
-def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streams that wait begin soon, and look often."""
-    monkeypatch.setattr(telling, "MOMENT_SECONDS", 0.05)
-    monkeypatch.setattr(telling, "LOOK_SECONDS", 0.02)
-
-
-def ready(fake: upstreams.FakeServer, slots: int | None = 1, **fields: Any) -> LaneRoute:
-    return lane(upstream=upstream_at(fake.url, slots=slots), **fields)
-
-
-def chat(edge: Running, wait: str | None = None, **fields: Any) -> "asyncio.Task[httpx.Response]":
-    body = {"messages": [], "model": "qwen"} | fields
-    headers = bearer(MEMBER) | ({"prefer": wait} if wait is not None else {})
-    return asyncio.create_task(edge.client.post("/v1/chat/completions", json=body, headers=headers))
-
-
-async def waiting(edge: Running, count: int, slug: str = "main") -> None:
-    await until(lambda: edge.edge.gate.waiting.get(slug, 0) == count)
-
-
-@pytest.mark.parametrize(
-    ("values", "seconds"),
-    [
-        (["wait=10"], 10),
-        (["wait=10, respond-async"], 10),
-        (["respond-async", 'return=minimal; a="b, wait=3", Wait = "7"; x=1'], 7),
-        (["wait=3, wait=9"], 3),
-        (["wait=0"], 0),
-        (["wait"], None),
-        (["wait=ten"], None),
-        (["wait=-1"], None),
-        (["wait=1.5"], None),
-        (['foo="wait=5"'], None),
-        (["await=5", "x-wait=5"], None),
-        (['"' * 200], None),
-        (["a" * 9999 + ", wait=5"], None),
-        ([""], None),
-    ],
-)
-def test_prefer_is_read_as_rfc_7240_says(values: list[str], seconds: int | None) -> None:
-    assert preferred_wait([value.encode() for value in values]) == seconds
-
-
-def test_a_wait_is_bounded_and_without_one_the_settings_count() -> None:
-    config = EdgeConfig("redis://x", "e", wait_seconds=900.0, queue_seconds=60.0)
-    otherwise = default_patience(config)
-    assert (otherwise.for_slot, otherwise.for_load, otherwise.applied) == (600.0, 600.0, None)
-    asked = patience_of([(b"prefer", b"wait=9999")], otherwise, config.wait_most_seconds)
-    assert (asked.for_slot, asked.for_load, asked.applied) == (600, 600, 600)
-    assert patience_of([(b"prefer", b"wait=x")], otherwise, 600.0) is otherwise
 
 
 async def test_a_server_never_gets_more_requests_than_its_slots(
@@ -128,7 +70,7 @@ async def test_what_a_server_answers_beside_its_slots_takes_none(edge: Running) 
 
 
 async def test_who_does_not_ask_is_refused_while_a_model_loads(edge: Running) -> None:
-    await edge.publish(lane(**LOADING))
+    await edge.publish(loading())
     answer = await chat(edge)
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "model_loading")
     assert "preference-applied" not in answer.headers
@@ -138,7 +80,7 @@ async def test_who_asks_is_served_when_the_model_is_loaded(
     edge: Running, fake: upstreams.FakeServer
 ) -> None:
     fake.release.set()
-    await edge.publish(lane(**LOADING))
+    await edge.publish(loading())
     request = chat(edge, "wait=30")
     await waiting(edge, 1)
     assert edge.in_flight == 0  # a waiting request holds no drain up
@@ -152,7 +94,7 @@ async def test_a_setting_lets_everybody_wait(
 ) -> None:
     fake.release.set()
     async with edge_at(valkey_server.url, wait_seconds=30.0) as edge:
-        await edge.publish(lane(**LOADING))
+        await edge.publish(loading())
         request, hasty = chat(edge), chat(edge, "wait=0")
         assert (await hasty).status_code == 503
         await waiting(edge, 1)
@@ -165,7 +107,7 @@ async def test_when_the_time_is_over_what_holds_then_is_said(edge: Running) -> N
     request = chat(edge, "wait=1", model="smol")
     await waiting(edge, 1)
     began = time.monotonic()
-    await edge.publish(lane(**LOADING, target="smol"))
+    await edge.publish(loading(target="smol"))
     answer = await request
     assert 0.7 < time.monotonic() - began < 2
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "model_loading")
@@ -193,7 +135,7 @@ async def test_where_waiting_cannot_help_nobody_waits(
 async def test_who_asks_for_another_model_than_the_one_that_loads_does_not_wait(
     edge: Running,
 ) -> None:
-    await edge.publish(lane(**LOADING, target="smol"))
+    await edge.publish(loading(target="smol"))
     answer = await chat(edge, "wait=30")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "model_loading")
     assert answer.headers["x-slotserve-lane"] == "main"
@@ -240,10 +182,10 @@ async def test_a_failed_model_is_waited_for_when_its_retry_comes_in_time(
 
 async def test_a_lane_that_serves_first_serves(edge: Running, fake: upstreams.FakeServer) -> None:
     fake.release.set()
-    await edge.publish(lane(**LOADING), lane("other", upstream=None, phase="stopped", target=None))
+    await edge.publish(loading(), lane("other", upstream=None, phase="stopped", target=None))
     request = chat(edge, "wait=30")
     await waiting(edge, 1)
-    await edge.publish(lane(**LOADING), lane("other", upstream=upstream_at(fake.url)))
+    await edge.publish(loading(), lane("other", upstream=upstream_at(fake.url)))
     assert (await request).headers["x-slotserve-lane"] == "other"
 
 
@@ -253,7 +195,7 @@ async def test_the_end_of_anothers_booking_lets_in_who_waits_by_the_edges_own_cl
     fake.release.set()
     end = time.time() + 0.5
     booked = ready(fake, slug="booked", grants=(grant(OWNER, 0, end),))
-    await edge.publish(lane(**LOADING), booked)
+    await edge.publish(loading(), booked)
     request = chat(edge, "wait=30")
     await waiting(edge, 1)
     assert (await request).headers["x-slotserve-lane"] == "booked"
@@ -261,7 +203,7 @@ async def test_the_end_of_anothers_booking_lets_in_who_waits_by_the_edges_own_cl
 
 
 async def test_an_edge_that_ends_refuses_who_waits(edge: Running) -> None:
-    await edge.publish(lane(**LOADING))
+    await edge.publish(loading())
     request = chat(edge, "wait=30")
     await waiting(edge, 1)
     edge.edge.gate.waiters.begin_stop()
@@ -278,71 +220,6 @@ async def test_an_edge_that_stops_still_lets_in_who_waits_for_a_slot(
     edge.edge.gate.waiters.begin_stop()
     fake.release.set()
     assert [answer.status_code for answer in await asyncio.gather(*requests)] == [200, 200]
-
-
-def events(text: str) -> list[str]:
-    return [each for each in text.split("\n\n") if each]
-
-
-@pytest.mark.usefixtures("briefly")
-async def test_a_stream_that_waits_hears_its_place_and_then_the_servers_own_words(
-    edge: Running, fake: upstreams.FakeServer
-) -> None:
-    fake.release.set()
-    await edge.publish(lane(**LOADING, eta=time.time() + 35))
-    request = chat(edge, "wait=30", stream=True)
-    await asyncio.wait({request}, timeout=0.3)
-    await edge.publish(ready(fake))
-    answer = await request
-    said, rest = events(answer.text)[0], events(answer.text)[-5:]
-    assert said in {f": slotserve queue position=1 estimate={n}s" for n in (34, 35)}
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
-    plain = await chat(edge, stream=True)
-    assert [each.partition('"created"')[0] for each in rest] == [
-        each.partition('"created"')[0] for each in events(plain.text)
-    ]
-
-
-@pytest.mark.usefixtures("briefly")
-async def test_a_body_that_asks_for_no_stream_gets_a_true_status_after_its_wait(
-    edge: Running,
-) -> None:
-    await edge.publish(lane(**LOADING))
-    request = chat(edge, "wait=1")
-    answer = await request
-    assert (answer.status_code, answer.headers["content-type"]) == (503, "application/json")
-
-
-async def test_a_short_wait_ends_in_a_true_status(edge: Running) -> None:
-    await edge.publish(lane(**LOADING))
-    assert (await chat(edge, "wait=1", stream=True)).status_code == 503
-
-
-@pytest.mark.usefixtures("briefly")
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
-async def test_a_servers_own_refusal_is_an_event_when_200_is_out(edge: Running, path: str) -> None:
-    async with upstreams.running(_refuses) as fake:
-        await edge.publish(lane(**LOADING))
-        body = {"messages": [], "stream": True}
-        headers = bearer(MEMBER) | {"prefer": "wait=30"}
-        request = asyncio.create_task(edge.client.post(path, json=body, headers=headers))
-        await asyncio.wait({request}, timeout=0.3)
-        await edge.publish(ready(fake))
-        answer = await request
-    last = events(answer.text)[-1]
-    error = json.loads(last[last.index("{") :])["error"]
-    assert (answer.status_code, error["code"]) == (200, "upstream_refused")
-    assert "exceeds the available context" in error["message"]
-    assert last.startswith("event: error" if path == "/v1/messages" else "data: {")
-
-
-async def _refuses(
-    seen: upstreams.Seen, _: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    error = {"code": 400, "message": "request exceeds the available context", "type": "x"}
-    body = json.dumps({"error": error}).encode()
-    writer.write(upstreams.response(body, status="400 Bad Request"))
-    await writer.drain()
 
 
 async def test_a_token_over_its_limit_takes_no_place_in_the_queue(

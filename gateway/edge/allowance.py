@@ -56,10 +56,9 @@ def _token(call: Call) -> TokenEntry | None:
 
 
 def _is_limited(token: TokenEntry) -> bool:
-    limits = (
-        token.requests_per_minute,
-        token.tokens_per_minute,
-        token.owner_requests_per_minute,
-        token.owner_tokens_per_minute,
+    return not (
+        token.requests_per_minute is None
+        and token.tokens_per_minute is None
+        and token.owner_requests_per_minute is None
+        and token.owner_tokens_per_minute is None
     )
-    return any(limit is not None for limit in limits)
