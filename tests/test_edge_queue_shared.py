@@ -1,0 +1,94 @@
+"""Queues of several edges in front of one model server."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gateway.edge import shared
+from tests import upstreams
+from tests.conftest import ValkeyServer
+from tests.edge_harness import Running, edge_at, until
+from tests.waiting_cast import chat, loading, ready, waiting
+
+pytestmark = pytest.mark.valkey
+
+
+class Counting:
+    """A model server that answers after a moment and knows how many it ever had at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def serve(
+        self, seen: upstreams.Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """One request."""
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(0.02)
+        finally:
+            self.now -= 1
+        await upstreams.llama(seen, reader, writer)
+
+
+@pytest.fixture
+async def edges(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[list[Running]]:
+    """Two that know each other. A busy machine may take its time to answer a question."""
+    monkeypatch.setattr(shared, "ANSWER_SECONDS", 5.0)
+    async with (
+        edge_at(valkey_server.url, edge_id="a", queue_per_lane=50) as one,
+        edge_at(valkey_server.url, edge_id="b", queue_per_lane=50) as two,
+    ):
+        both = [one, two]
+        await until(lambda: all(each.edge.company.edges == 2 for each in both))
+        await until(lambda: not any(each.edge.company.is_away for each in both))
+        yield both
+        assert [each.edge.gate.waiting for each in both] == [{}, {}]
+        assert [each.in_flight for each in both] == [0, 0]
+
+
+async def test_two_edges_fill_the_slots_of_one_server_and_never_more(edges: list[Running]) -> None:
+    counting = Counting()
+    async with upstreams.running(counting.serve) as fake:
+        await edges[0].publish(ready(fake, slots=2))
+        await until(lambda: edges[1].version == edges[0].version)
+        requests = [chat(edges[number % 2]) for number in range(30)]
+        answers = await asyncio.gather(*requests)
+    assert [each.status_code for each in answers] == [200] * 30
+    assert counting.most == 2
+
+
+async def test_a_slot_freed_at_one_edge_lets_in_who_waits_at_the_other_at_once(
+    edges: list[Running],
+) -> None:
+    async with upstreams.running(upstreams.answers_when_released) as fake:
+        await edges[0].publish(ready(fake))
+        await until(lambda: edges[1].version == edges[0].version)
+        first = chat(edges[0])
+        await until(lambda: len(fake.seen) == 1)
+        second = chat(edges[1])
+        await waiting(edges[1], 1)
+        fake.release.set()
+        began = time.monotonic()
+        assert [each.status_code for each in await asyncio.gather(first, second)] == [200, 200]
+        assert time.monotonic() - began < 0.8  # sooner than the look of each second
+
+
+async def test_both_edges_let_in_who_waited_for_a_load_and_no_more_than_the_slots(
+    edges: list[Running],
+) -> None:
+    counting = Counting()
+    async with upstreams.running(counting.serve) as fake:
+        await edges[0].publish(loading())
+        requests = [chat(edges[number % 2], "wait=30") for number in range(16)]
+        await waiting(edges[0], 8)
+        await waiting(edges[1], 8)
+        await edges[0].publish(ready(fake, slots=3))
+        answers = await asyncio.gather(*requests)
+    assert [each.status_code for each in answers] == [200] * 16
+    assert counting.most == 3
