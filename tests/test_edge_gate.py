@@ -13,6 +13,7 @@ from gateway.edge.gate import Gate
 from gateway.edge.queue import Turn
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked, Caller
+from gateway.edge.slots import Slots
 from gateway.edge.table import LaneRoute, digest_of
 from tests.edge_harness import MEMBER, OWNER, grant, key_of, lane, table, upstream
 
@@ -30,7 +31,7 @@ def moment() -> list[float]:
 @pytest.fixture
 def gate(moment: list[float]) -> Gate:
     clock = EdgeClock(monotonic=lambda: moment[0], wall=lambda: NOW)
-    return Gate(EdgeConfig("redis://nowhere", "edge-1"), clock, Mock())
+    return Gate(EdgeConfig("redis://nowhere", "edge-1"), clock, Mock(), Slots())
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gateway.edge import edge as edge_module
 from gateway.edge import telling
 from gateway.edge.app import EdgeApp
 from gateway.edge.exchange import Exchange
@@ -71,6 +72,13 @@ async def test_t8_a_load_that_fails_refuses_all_who_wait(edge: Running) -> None:
     assert [code(each) for each in answers] == [(503, "model_failed")] * 3
 
 
+@pytest.fixture
+def unswept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks each second: what happens, happens at once."""
+    monkeypatch.setattr(edge_module, "_SWEEP_SECONDS", 60.0)
+
+
+@pytest.mark.usefixtures("unswept")
 async def test_t13_who_has_left_leaves_no_count(edge: Running, fake: upstreams.FakeServer) -> None:
     await edge.publish(ready(fake))
     requests = [chat(edge) for _ in range(3)]
@@ -102,6 +110,7 @@ async def test_t13_whoever_leaves_as_he_is_let_in_leaves_no_count(
     await publishing
 
 
+@pytest.mark.usefixtures("unswept")
 async def test_t14_one_who_leaves_the_queue_takes_nobody_with_him(
     edge: Running, fake: upstreams.FakeServer
 ) -> None:

@@ -133,6 +133,24 @@ async def test_a_slot_that_was_freed_while_the_answer_was_on_its_way_is_asked_fo
     await asyncio.gather(pump, return_exceptions=True)
 
 
+async def test_a_slot_that_nobody_wants_any_more_is_given_back() -> None:
+    slots = SharedSlots(0)
+    world = World(slots)
+    world.hold(b="smol")
+    waiting = asyncio.create_task(admit(world.gate, turn()))
+    while world.gate.waiting != {"a": 1}:
+        await asyncio.sleep(0.001)
+    slots.free, slots.least = 1, 1
+    pump = asyncio.create_task(world.gate.waiters.run())
+    await asyncio.sleep(0)  # it asks
+    waiting.cancel()
+    async with asyncio.timeout(2):
+        while slots.least or not slots.free:
+            await asyncio.sleep(0.001)
+    pump.cancel()
+    await asyncio.gather(pump, waiting, return_exceptions=True)
+
+
 async def test_nobody_asks_other_edges_for_a_slot_that_others_wait_for() -> None:
     slots = SharedSlots(0)
     world = World(slots)

@@ -32,12 +32,12 @@ class Gate:
         config: EdgeConfig,
         clock: EdgeClock,
         on_change: Callable[[str], None],
-        slots: Slots | None = None,
+        slots: Slots,
     ) -> None:
         self.table: Callable[[], Table | None] = lambda: None
         self._config = config
         self._clock = clock
-        self._slots = slots if slots is not None else Slots()
+        self._slots = slots
         self._paces = Paces()
         self.waiters = Waiters(config, clock, self._slots, self)
         self._on_change = on_change
