@@ -9,11 +9,12 @@ import anthropic
 import openai
 import pytest
 
+from gateway.edge import telling
 from tests import upstream_shapes as shapes
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, Running, bearer, edge_at, key_of, until
-from tests.waiting_cast import chat, events, hurry, loading, ready, waiting
+from tests.waiting_cast import chat, events, gone, hurry, loading, ready, waiting
 
 pytestmark = pytest.mark.valkey
 ASKS = {"prefer": "wait=30"}
@@ -54,6 +55,37 @@ async def test_a_stream_that_waits_hears_its_place_and_then_the_servers_own_word
     assert [each.partition('"created"')[0] for each in rest] == [
         each.partition('"created"')[0] for each in events(plain.text)
     ]
+
+
+@pytest.mark.usefixtures("briefly")
+@pytest.mark.parametrize(("heartbeat", "least", "most"), [(0.1, 3, 12), (60.0, 1, 1)])
+async def test_what_has_not_changed_is_said_again_only_to_show_life(
+    edge: Running, monkeypatch: pytest.MonkeyPatch, heartbeat: float, least: int, most: int
+) -> None:
+    monkeypatch.setattr(telling, "HEARTBEAT_SECONDS", heartbeat)
+    await edge.publish(loading())
+    answer = await chat(edge, "wait=1", stream=True)
+    *comments, last = events(answer.text)
+    assert set(comments) == {": slotserve queue position=1"}
+    assert least <= len(comments) <= most
+    assert '"model_loading"' in last
+
+
+@pytest.mark.usefixtures("briefly")
+async def test_who_is_behind_hears_of_each_step_forward(
+    edge: Running, fake: upstreams.FakeServer
+) -> None:
+    await edge.publish(loading())
+    first = chat(edge, "wait=30")
+    await waiting(edge, 1)
+    second = chat(edge, "wait=30", stream=True)
+    await waiting(edge, 2)
+    await asyncio.wait({second}, timeout=0.3)
+    await gone(first)
+    await asyncio.wait({second}, timeout=0.2)
+    await edge.publish(ready(fake))
+    said = [each for each in events((await second).text) if each.startswith(":")]
+    assert said == [f": slotserve queue position={place}" for place in (2, 1)]
 
 
 @pytest.mark.usefixtures("briefly")
