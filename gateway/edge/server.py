@@ -51,7 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
         sealer = Sealer(read_table_keys())
     except (SettingError, OSError) as error:
         return cannot_start(error)
-    server_of(config, sealer, parent).run(sockets=[listening])
+    server = server_of(config, sealer, parent)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not so under nohup
+        signal.signal(signal.SIGHUP, server.handle_exit)  # who keeps it running starts it anew
+    server.run(sockets=[listening])
     return 0
 
 

@@ -11,7 +11,7 @@ from slotserve.stack.errors import StartError
 from slotserve.stack.folder import DataFolder
 from slotserve.stack.ports import LOOPBACK
 from slotserve.stack.supervisor import Part
-from wire.env import SettingError, read_number
+from wire.env import SettingError, read_number, read_whole
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 STREAMS_SECONDS = 2  # what web and edge give open streams when they stop
@@ -94,6 +94,7 @@ class Product:
         argv = ["-m", "gateway.edge", "--host", LOOPBACK, "--port", str(self.options.gateway_port)]
         try:
             seconds = read_number("SLOTSERVE_EDGE_STOP_SECONDS", STREAMS_SECONDS)
+            argv += ["--workers", str(read_whole("SLOTSERVE_EDGE_WORKERS", 1, least=1))]
         except SettingError as error:
             raise StartError(f"{error}.") from error
         more = {"SLOTSERVE_EDGE_STOP_SECONDS": str(seconds)}
