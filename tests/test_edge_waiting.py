@@ -206,7 +206,7 @@ async def test_an_edge_that_ends_refuses_who_waits(edge: Running) -> None:
     await edge.publish(loading())
     request = chat(edge, "wait=30")
     await waiting(edge, 1)
-    edge.edge.gate.waiters.begin_stop()
+    edge.server.should_exit = True
     answer = await request
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "gateway_stopping")
 
@@ -217,7 +217,8 @@ async def test_an_edge_that_stops_still_lets_in_who_waits_for_a_slot(
     await edge.publish(ready(fake))
     requests = [chat(edge), chat(edge)]
     await waiting(edge, 1)
-    edge.edge.gate.waiters.begin_stop()
+    edge.server.should_exit = True
+    await until(lambda: edge.edge.is_stopping)
     fake.release.set()
     assert [answer.status_code for answer in await asyncio.gather(*requests)] == [200, 200]
 

@@ -26,6 +26,7 @@ from gateway.edge.waiting import CLIENT_GONE
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3  # while not a byte has been sent
+PATIENT_ATTEMPTS = 1000  # of a request that waits: one a second, until its time is over
 _REFRESH_SECONDS = 1.0
 _AVOID_SECONDS = 1.0  # a server that could not be reached, before a waiting request tries again
 _LAST_WORD_SECONDS = 2.0  # for a client that does not read to hear why it was ended
@@ -91,13 +92,13 @@ async def attempt(
     refusal = await within_limits(call, turn)
     if refusal is not None:
         return refusal
+    most = PATIENT_ATTEMPTS if turn.patience.for_load else ATTEMPTS
     for number in itertools.count(1):
         exchange = await _admit(call, turn, stay)
         if isinstance(exchange, EdgeRefusal):
             return exchange
         ended = await _once(call, turn, exchange, work)
-        is_last = number >= ATTEMPTS and not turn.patience.for_load
-        if ended is not _UNREACHABLE or is_last:
+        if ended is not _UNREACHABLE or number >= most or call.is_gone:
             return ended
     return None
 
