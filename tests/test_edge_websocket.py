@@ -130,7 +130,9 @@ async def test_of_several_reasons_the_first_in_the_order_is_told(
 ) -> None:
     slot = grant(OWNER, time.time() - 1, time.time() + 60)
     await serve(edge, echo, grants=(slot,))
-    assert await refused(edge, "/v1/realtime?model=nobody", owner=None) == (401, "invalid_api_key")
+    two = "/v1/realtime?model=nobody&model=qwen"
+    assert await refused(edge, two, owner=None) == (401, "invalid_api_key")
+    assert await refused(edge, two) == (400, "invalid_request_error")
     assert await refused(edge, "/v1/realtime?model=nobody", owner=MEMBER) == (403, "gpu_reserved")
     assert await refused(edge, "/v1/realtime?model=nobody") == (404, "model_not_found")
 

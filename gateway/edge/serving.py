@@ -74,7 +74,7 @@ async def _serve(call: Call, reader: ModelReader | None, body: Spool) -> None:
 
 def _screen(call: Call, fields: Fields) -> ModelReader | EdgeRefusal | None:
     """What can be refused before the body is read; else who reads it, None for no body."""
-    refusal = _refuse_caller(call)
+    refusal = refuse_caller(call)
     if refusal is not None:
         return refusal
     length = declared_length(fields.get(b"content-length"))
@@ -90,7 +90,7 @@ def _screen(call: Call, fields: Fields) -> ModelReader | EdgeRefusal | None:
     return _reader(call, fields)
 
 
-def _refuse_caller(call: Call) -> EdgeRefusal | None:
+def refuse_caller(call: Call) -> EdgeRefusal | None:
     """Who may not call at all, and what no lane's engine may be asked for."""
     passage = call.matched.passage
     route = call.parts.gate.choose(call.caller, Asked(None, call.lane))

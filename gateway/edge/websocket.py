@@ -2,15 +2,16 @@
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gateway.edge.answer import Send
 from gateway.edge.attempt import attempt, turn_of
 from gateway.edge.call import Call
-from gateway.edge.query import model_of, refuse_query
+from gateway.edge.query import model_of
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.routing import Asked, Caller
+from gateway.edge.serving import refuse_caller
 from gateway.edge.ws_session import Handshake, Session
 
 CREDENTIAL_PROTOCOL = "openai-insecure-api-key."  # how OpenAI's clients in browsers show a key
@@ -34,12 +35,11 @@ async def serve_websocket(call: Call, scope: dict[str, Any]) -> None:
     protocols = tuple(filter(None, scope["subprotocols"]))
     if call.caller.digest is None:
         call.caller = Caller(find_protocol_digest(protocols))
-    query = scope["query_string"]
-    model = refuse_query(query) or model_of(query)
+    model = refuse_caller(call) or model_of(call.query)
     if isinstance(model, EdgeRefusal):
         await call.answer.refuse(model)
         return
-    session = Session(call, _handshake(call, query, protocols))
+    session = Session(call, Handshake(call.target, tuple(_without_credentials(protocols))))
     turn = call.turn = turn_of(call, Asked(model, call.lane))
     async with asyncio.TaskGroup() as group:
         reader = group.create_task(session.read_client())
@@ -58,9 +58,8 @@ def find_protocol_digest(protocols: Iterable[str]) -> str | None:
     return None
 
 
-def _handshake(call: Call, query: bytes, protocols: tuple[str, ...]) -> Handshake:
-    path = call.matched.route.path + (f"?{query.decode('ascii')}" if query else "")
-    return Handshake(path, tuple(each for each in protocols if not _is_credential(each)))
+def _without_credentials(protocols: Iterable[str]) -> Iterator[str]:
+    return (each for each in protocols if not _is_credential(each))
 
 
 def _is_credential(protocol: str) -> bool:
