@@ -117,14 +117,15 @@ async def test_a_request_that_does_not_end_holds_the_stop_up_no_longer_than_is_a
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("asked", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 async def test_a_stop_that_was_asked_for_is_no_failure(
-    valkey_server: ValkeyServer, fake: upstreams.FakeServer
+    valkey_server: ValkeyServer, fake: upstreams.FakeServer, asked: signal.Signals
 ) -> None:
     async with publishing(valkey_server.url) as publisher:
         await publisher.publish(lane(upstream=upstream_at(fake.url)))
         with edge_process(valkey_server.url) as edge:
             await edge.is_ready()
-            edge.popen.send_signal(signal.SIGINT)
+            edge.popen.send_signal(asked)
             assert await edge.ended() == 0
         assert (await reports(publisher))["edge"].goodbye
 

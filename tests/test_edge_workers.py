@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 
+import httpx
 import psutil
 import pytest
 
@@ -15,6 +16,7 @@ from tests.edge_harness import upstream as upstream_at
 from tests.edge_processes import (
     Kept,
     Process,
+    chat,
     edge_process,
     is_alive,
     load,
@@ -125,6 +127,21 @@ async def test_a_killed_worker_takes_only_its_own_requests_with_it(
 def _clients_of(pid: int, port: int) -> int:
     rows = psutil.Process(pid).net_connections("tcp")
     return sum(row.status == psutil.CONN_ESTABLISHED and row.laddr.port == port for row in rows)
+
+
+async def test_metrics_are_of_all_workers_whichever_answers(edge: Process) -> None:
+    for _ in range(9):
+        assert (await chat(edge)).status_code == 200
+    counted = set()
+    for _ in range(9):  # on a connection of its own each, so by any worker
+        async with httpx.AsyncClient() as client:
+            counted.add(_chats((await client.get(f"{edge.url}/metrics")).text))
+    assert counted == {9.0}
+
+
+def _chats(metrics: str) -> float:
+    wanted = 'slotserve_edge_requests_total{code="",route="/v1/chat/completions",status="200"} '
+    return sum(float(line.removeprefix(wanted)) for line in metrics.splitlines() if wanted in line)
 
 
 async def test_no_worker_outlives_a_killed_parent(edge: Process) -> None:
