@@ -6,6 +6,7 @@ T: what it has a test for. W: what it was seen to get wrong.
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -15,7 +16,6 @@ from gateway.edge import edge as edge_module
 from gateway.edge import telling
 from gateway.edge.app import EdgeApp
 from gateway.edge.exchange import Exchange
-from gateway.edge.table import LaneRoute
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, bearer, edge_at, key_of, lane, until
@@ -172,7 +172,8 @@ async def test_t21_a_client_who_has_left_wins_over_his_admission(
     await waiting(edge, 1)
     found = edge.edge.holder.table
     assert found is not None
-    edge.edge.gate.table = lambda: table_with(found, ready(fake))
+    loaded = replace(found, lanes={"main": ready(fake)})
+    edge.edge.gate.table = lambda: loaded
     if is_first == "the client leaves":
         client.gone.set()
         edge.edge.gate.review_all()
@@ -183,16 +184,6 @@ async def test_t21_a_client_who_has_left_wins_over_his_admission(
         await task
     assert fake.seen == []
     assert client.sent == []
-
-
-def table_with(found: Any, *lanes: LaneRoute) -> Any:
-    return type(found)(
-        found.version,
-        found.confirmed_at,
-        found.tokens,
-        {each.slug: each for each in lanes},
-        found.presets,
-    )
 
 
 async def test_t22_leaving_twice_is_a_loud_failure() -> None:
