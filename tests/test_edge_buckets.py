@@ -112,3 +112,22 @@ def test_what_another_edge_has_left_counts_from_then_on() -> None:
     limit = requests(60, used=5.0, at=100.0)
     buckets.inherit(limit, Bucket(50.0, 90.0), 100.0)
     assert limit.bucket.used == pytest.approx(40.0)
+
+
+def test_what_others_are_taken_to_have_used_is_told_to_nobody() -> None:
+    limit = requests(12)
+    assert admitted([limit], 0.0, 9, share=3) == 4
+    assert buckets.known(limit.bucket) == buckets.tell(limit, 0.0) == 4.0
+    buckets.learn(limit, 8.0, 0.0)
+    assert (limit.bucket.used, buckets.known(limit.bucket)) == (8.0, 8.0)
+
+
+@given(st.lists(st.tuples(st.floats(0, 40), st.integers(0, 50)), max_size=30))
+def test_what_is_known_never_is_less_than_what_is_to_be_told(
+    steps: list[tuple[float, int]],
+) -> None:
+    limit, now = tokens(60), 0.0
+    for gap, amount in steps:
+        now += gap
+        buckets.charge(limit, amount, now, share=1 + amount % 3)
+        assert 0 <= limit.bucket.untold <= buckets.known(limit.bucket) + 1e-6

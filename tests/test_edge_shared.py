@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gateway.edge import shared
+from gateway.edge import buckets, shared
 from gateway.edge.edge import Edge
 from gateway.edge.slots import Slots
 from tests.conftest import ValkeyServer
@@ -281,3 +281,53 @@ async def test_an_edge_that_dies_gives_its_slots_back_after_its_silence(
         await until(lambda: living.company.edges == 2, seconds=10)
         assert SILENT_AFTER_SECONDS - 1.5 < time.monotonic() - begun < SILENT_AFTER_SECONDS + 3
         assert await take_all(living.slots, "main", 4) == 4
+
+
+async def test_after_valkey_was_emptied_what_each_edge_let_in_counts_once(
+    edges: list[Running], valkey_server: ValkeyServer
+) -> None:
+    entry = next(iter(tokens(requests_per_minute=30).values()))
+    valkey_server.stop()
+    await until(lambda: all(each.edge.company.is_away for each in edges))
+    for each in edges:
+        for _ in range(5):
+            assert await each.edge.limits.admit(entry) is None
+    valkey_server.start()
+    await until(lambda: not any(each.edge.company.is_away for each in edges))
+    await until(lambda: max(known(each) for each in edges) > 10)  # the last one knows of all
+    assert max(known(each) for each in edges) <= 15
+
+
+def known(running: Running) -> float:
+    """What an edge knows to be used of token 10's requests."""
+    return buckets.known(running.edge.limits._buckets["token:10:requests"])
+
+
+@pytest.mark.usefixtures("patient")
+async def test_slots_hold_while_an_edge_joins_and_leaves(valkey_server: ValkeyServer) -> None:
+    held, most, is_over = 0, 0, asyncio.Event()
+
+    async def ask(slots: Slots, until_when: asyncio.Event) -> None:
+        nonlocal held, most
+        while not until_when.is_set():
+            if await slots.take("main", 4):
+                held += 1
+                most = max(most, held)
+                await asyncio.sleep(random.random() / 200)
+                held -= 1
+                slots.give("main")
+            await asyncio.sleep(random.random() / 500)
+
+    async with edge_at(valkey_server.url, edge_id="a") as one, asyncio.TaskGroup() as group:
+        for _ in range(8):
+            group.create_task(ask(one.edge.slots, is_over))
+        for name in ("b", "c"):
+            async with edges_joined(valkey_server.url, one, name) as other:
+                leaves = asyncio.Event()
+                askers = [group.create_task(ask(other.edge.slots, leaves)) for _ in range(8)]
+                await asyncio.sleep(0.3)
+                leaves.set()
+                await asyncio.wait(askers)
+            await until(lambda: one.edge.company.is_alone)
+        is_over.set()
+    assert (most, held) == (4, 0)

@@ -19,6 +19,7 @@ class Bucket:
     used: float = 0.0
     at: float = 0.0
     untold: float = 0.0  # the part of `used` that other edges do not know of yet
+    guessed: float = 0.0  # the part that they are taken to have used, while nobody can ask them
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def refill(limit: Limit, now: float) -> None:
         gained = (now - bucket.at) * limit.per_minute / MINUTE
         bucket.used = max(0.0, bucket.used - gained)
         bucket.untold = min(bucket.untold, bucket.used)
+        bucket.guessed = min(bucket.guessed, bucket.used - bucket.untold)
         bucket.at = now
 
 
@@ -71,8 +73,7 @@ def admit(limits: Iterable[Limit], now: float, share: int = 1) -> Full | None:
     if worst is None:
         for limit in limits:
             if limit.is_counted:
-                limit.bucket.used += min(share, limit.per_minute)
-                limit.bucket.untold += 1
+                _use(limit.bucket, 1, min(share, limit.per_minute) - 1)
     return worst
 
 
@@ -87,6 +88,7 @@ def learn(limit: Limit, used: float, now: float) -> None:
     """Take what all edges have used by now, but for what they have not been told."""
     refill(limit, now)
     limit.bucket.used = used + limit.bucket.untold
+    limit.bucket.guessed = 0.0
 
 
 def inherit(limit: Limit, left: Bucket, now: float) -> None:
@@ -100,5 +102,15 @@ def inherit(limit: Limit, left: Bucket, now: float) -> None:
 def charge(limit: Limit, amount: float, now: float, share: int = 1) -> None:
     """Use so much, whether it fits or not."""
     refill(limit, now)
-    limit.bucket.used += amount * share
-    limit.bucket.untold += amount
+    _use(limit.bucket, amount, amount * (share - 1))
+
+
+def known(bucket: Bucket) -> float:
+    """What has been used for sure."""
+    return bucket.used - bucket.guessed
+
+
+def _use(bucket: Bucket, amount: float, guessed: float) -> None:
+    bucket.used += amount + guessed
+    bucket.untold += amount
+    bucket.guessed += guessed

@@ -175,7 +175,7 @@ class Limits:
         for each in self._told:
             limit = each.limit
             is_counted = "1" if limit.is_counted else ""
-            words += (limit.per_minute, is_counted, each.amount, limit.bucket.used)
+            words += (limit.per_minute, is_counted, each.amount, buckets.known(limit.bucket))
         return words
 
     def _request_words(self, places: dict[str, int]) -> list[str | int | float]:
