@@ -206,7 +206,7 @@ async def test_w1_who_comes_later_never_passes_one_who_waits(
     crowd = [chat(edge) for _ in range(2)]
     await waiting(edge, 3)
     await edge.publish(ready(fake))
-    await asyncio.gather(early, *crowd, *[chat(edge) for _ in range(1)])
+    await asyncio.gather(early, *crowd, chat(edge))
     assert b"early" in fake.seen[0].body
 
 
@@ -222,11 +222,6 @@ async def test_w1_steady_traffic_does_not_starve_who_waits() -> None:
     assert first not in world.waiting
 
 
-def _small_reader(edge: Running) -> "asyncio.Future[Any]":
-    port = int(edge.url.rpartition(":")[2])
-    return asyncio.ensure_future(asyncio.open_connection("127.0.0.1", port, limit=100))
-
-
 @pytest.mark.usefixtures("briefly")
 async def test_w3_a_client_that_does_not_read_holds_up_nobody(
     edge: Running, fake: upstreams.FakeServer, monkeypatch: pytest.MonkeyPatch
@@ -235,7 +230,8 @@ async def test_w3_a_client_that_does_not_read_holds_up_nobody(
     monkeypatch.setattr(telling.Teller, "_text", lambda *_: "x" * 200_000 + str(time.monotonic()))
     fake.release.set()
     await edge.publish(loading())
-    _, writer = await _small_reader(edge)
+    port = int(edge.url.rpartition(":")[2])
+    _, writer = await asyncio.open_connection("127.0.0.1", port, limit=100)
     body = b'{"stream": true, "messages": []}'
     head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: {key_of(OWNER)}\r\n"
     head += f"prefer: wait=30\r\ncontent-length: {len(body)}\r\n\r\n"
