@@ -3,16 +3,27 @@
 import asyncio
 import contextlib
 import json
+from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
-from tests.edge_harness import OWNER, Running, bearer, lane
+from tests.edge_harness import OWNER, Running, bearer, key_of, lane
 from tests.edge_harness import upstream as upstream_at
 from tests.ws_upstream import FakeSocket
+from wire.edges import LaneCount
+
+PATH = b"/v1/realtime"
+KEY = f"Authorization: Bearer {key_of(OWNER)}\r\n".encode()
+OFFER = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
+HANDSHAKE = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+GET = b"GET %s HTTP/1.1\r\nHost: x\r\n" % PATH
+GOOD = GET + KEY + OFFER + HANDSHAKE + b"\r\n"
+TEXT, CONTINUATION, FINAL, PING = 0x01, 0x00, 0x80, 0x09
 
 
 async def serve(edge: Running, fake: FakeSocket, **fields: Any) -> None:
@@ -59,3 +70,48 @@ async def closed(client: ClientConnection) -> tuple[int, str]:
             while True:
                 await client.recv()
     return client.close_code or 0, client.close_reason or ""
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    edge: Running,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A bare connection to the edge."""
+    address = urlsplit(edge.url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def head_of(reader: asyncio.StreamReader) -> bytes:
+    """One head."""
+    async with asyncio.timeout(10):
+        return await reader.readuntil(b"\r\n\r\n")
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    edge: Running,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A bare connection behind a handshake."""
+    async with connected(edge) as (reader, writer):
+        writer.write(GOOD)
+        assert (await head_of(reader)).startswith(b"HTTP/1.1 101")
+        yield reader, writer
+
+
+def frame(kind: int, data: bytes = b"") -> bytes:
+    """One masked frame of at most 125 bytes; its mask is zero."""
+    return bytes((kind, 0x80 | len(data))) + bytes(4) + data
+
+
+async def until_counted(edge: Running, generation: int, in_flight: int) -> None:
+    """Wait until the hosts read this of the edge."""
+    async with asyncio.timeout(3):
+        while True:
+            report = await edge.report()
+            if report and report.lanes.get("main") == LaneCount(generation, in_flight):
+                return
+            await asyncio.sleep(0.005)
