@@ -65,6 +65,17 @@ def test_pid_and_port_are_for_administrators(administrator: APIClient) -> None:
     assert (runtime["pid"], runtime["port"]) == (4242, 18100)
 
 
+def test_a_ready_server_shows_what_it_can_do(member: APIClient) -> None:
+    lane = starting_lane()
+    told = {"slots": 4, "context_length": 1024, "capabilities": ["completion"]}
+    Runtime.objects.filter(lane=lane).update(phase=Phase.READY, **told)
+    runtime = member.get("/api/v1/lanes/demo/").data["runtime"]
+    assert {name: runtime[name] for name in told} == told
+    builders.lane("idle")
+    idle = member.get("/api/v1/lanes/idle/").data["runtime"]
+    assert (idle["slots"], idle["context_length"], idle["capabilities"]) == (None, None, [])
+
+
 def test_lanes_are_listed_in_a_fixed_number_of_queries(
     member: APIClient, django_assert_max_num_queries: Any
 ) -> None:

@@ -42,7 +42,7 @@ class SlotSerializer(serializers.ModelSerializer[Booking]):
 
 
 class RuntimeSerializer(serializers.Serializer[LaneOverview]):
-    """The model server; pid and port for administrators alone."""
+    """The model server and what it can do; pid and port for administrators alone."""
 
     phase = serializers.CharField()
     preset = serializers.CharField(
@@ -54,6 +54,13 @@ class RuntimeSerializer(serializers.Serializer[LaneOverview]):
     since = serializers.DateTimeField(source="runtime.phase_since", default=None, allow_null=True)
     progress = serializers.FloatField(allow_null=True)
     eta = serializers.DateTimeField(allow_null=True)
+    slots = serializers.IntegerField(source="runtime.slots", default=None, allow_null=True)
+    context_length = serializers.IntegerField(
+        source="runtime.context_length", default=None, allow_null=True
+    )
+    capabilities = serializers.ListField(
+        source="runtime.capabilities", child=serializers.CharField(), default=list
+    )
     reason = serializers.CharField(source="runtime.reason", default="")
     pid = serializers.IntegerField(source="runtime.pid", default=None, allow_null=True)
     port = serializers.IntegerField(source="runtime.port", default=None, allow_null=True)

@@ -120,7 +120,7 @@ class TokenForm(StyledForm):
         max_value=MOST,
         required=False,
         label="Tokens a minute (optional)",
-        help_text="Of prompts and answers. Your own limits hold for all your tokens together.",
+        help_text="Of prompts and answers.",
     )
 
 
