@@ -1,6 +1,7 @@
 """Usage records, metrics, and counts that never leak."""
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator
 from typing import Any
@@ -94,21 +95,74 @@ async def test_an_edge_ends_though_its_loops_swallow_a_cancellation(
         edge.server.should_exit = True
 
 
-async def test_metrics_and_ready_tell_what_is_so(edge: Running) -> None:
-    async with upstreams.running(upstreams.hangs) as fake:
+async def test_a_record_has_the_cached_tokens_and_the_time_in_the_queue(edge: Running) -> None:
+    async with upstreams.running(upstreams.answers_when_released) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url, slots=1)))
+        requests = [asyncio.create_task(edge.chat()) for _ in range(2)]
+        await until(lambda: edge.edge.gate.waiting.get("main") and fake.seen)
+        fake.release.set()
+        await asyncio.gather(*requests)
+    first, second = await _records(edge.publisher.client, 2)
+    assert (first.queue_ms, first.cached_tokens, first.is_estimated) == (0.0, None, False)
+    assert 0 < second.queue_ms < second.duration_ms
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "expected"),
+    [
+        (
+            "/v1/messages",
+            {"usage": {"input_tokens": 1, "cache_read_input_tokens": 4}},
+            (5, None, 4),
+        ),
+        ("/completion", {"timings": {"cache_n": 3, "prompt_n": 4, "predicted_n": 9}}, (7, 9, 3)),
+        ("/v1/embeddings", {"usage": {"prompt_tokens": 5, "total_tokens": 5}}, (5, 0, None)),
+        ("/v1/messages/count_tokens", {"input_tokens": 32}, (None, None, None)),
+        ("/v1/chat/completions", {"choices": []}, (None, None, None)),
+    ],
+)
+async def test_tokens_of_other_routes(
+    edge: Running, path: str, answer: dict[str, Any], expected: tuple[int | None, ...]
+) -> None:
+    async def answers(_: object, __: object, writer: asyncio.StreamWriter) -> None:
+        writer.write(upstreams.response(json.dumps(answer).encode()))
+        await writer.drain()
+
+    async with upstreams.running(answers) as fake:
         await edge.publish(lane(upstream=upstream_at(fake.url)))
-        await edge.chat(model="nope")
-        request = asyncio.create_task(edge.chat())
-        await until(lambda: edge.in_flight == 1)
-        text = (await edge.client.get("/metrics")).text
-        request.cancel()
-        await asyncio.gather(request, return_exceptions=True)
-    assert 'slotserve_edge_in_flight{lane="main"} 1.0' in text
-    outcome = 'code="model_not_found",route="/v1/chat/completions",status="404"'
-    assert f"slotserve_edge_requests_total{{{outcome}}} 1.0" in text
-    assert "slotserve_edge_table_age_seconds 0." in text
-    ready = (await edge.client.get("/ready")).json()
-    assert (ready["status"], ready["lanes"]["main"]["phase"]) == ("ready", "ready")
+        await edge.client.post(path, json={}, headers=bearer(OWNER))
+    (usage,) = await _records(edge.publisher.client, 1)
+    found = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
+    assert (found, usage.route, usage.is_estimated) == (expected, path, False)
+
+
+async def test_the_tokens_of_a_stream_whose_client_left_are_estimated_and_marked(
+    edge: Running,
+) -> None:
+    async with upstreams.running(upstreams.streams_for_ever) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        body, events = {"stream": True}, 0
+        async with edge.client.stream(
+            "POST", "/v1/chat/completions", json=body, headers=bearer(OWNER)
+        ) as answer:
+            async for line in answer.aiter_lines():
+                events += line.startswith("data:")
+                if events == 9:
+                    break
+        (usage,) = await _records(edge.publisher.client, 1)
+    assert (usage.is_aborted, usage.status, usage.is_estimated) == (True, 200, True)
+    assert usage.completion_tokens is not None
+    assert 9 <= usage.completion_tokens < 1_000
+    assert usage.prompt_tokens is None  # nobody has said, so nobody guesses
+
+
+async def test_the_tokens_of_a_stream_that_broke_off_are_estimated(edge: Running) -> None:
+    async with upstreams.running(upstreams.dies_mid_stream) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        await edge.chat(stream=True)
+        (usage,) = await _records(edge.publisher.client, 1)
+    assert (usage.completion_tokens, usage.is_estimated) == (1, True)
+    assert (usage.is_aborted, usage.code) == (False, "upstream_failed")
 
 
 @pytest.mark.parametrize("stream", [True, False])
