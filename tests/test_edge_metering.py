@@ -2,18 +2,26 @@
 
 import asyncio
 import json
+import logging
 import random
+import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import redis.asyncio as redis
 
 from gateway.edge.metering import UsageSink
+from gateway.models import UsageRecord
+from gateway.usage import ingest
+from lanes import ticks
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, STRANGER, Running, bearer, edge_at, grant, lane, until
 from tests.edge_harness import upstream as upstream_at
+from tests.edge_processes import edge_process, publishing
 from wire.edges import USAGE_STREAM
 from wire.usage import Usage, decode_usage
 
@@ -26,8 +34,8 @@ async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
         yield running
 
 
-async def _records(client: "redis.Redis", count: int) -> list[Usage]:
-    async with asyncio.timeout(5):
+async def _records(client: "redis.Redis", count: int, seconds: float = 5) -> list[Usage]:
+    async with asyncio.timeout(seconds):
         while await client.xlen(USAGE_STREAM) < count:
             await asyncio.sleep(0.01)
     entries: Any = await client.xrange(USAGE_STREAM)
@@ -188,3 +196,68 @@ async def test_clients_that_leave_at_any_moment_leak_no_count_and_no_connection(
         await until(lambda: edge.in_flight == 0)
         await until(lambda: fake.open_connections <= 1)  # an idle one may be kept
     assert not edge.edge.gate.in_flight
+
+
+@pytest.mark.django_db
+def test_no_word_of_a_prompt_or_an_answer_is_kept_anywhere(
+    valkey_server: ValkeyServer, valkey: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In no file, not in Valkey, the database or the log."""
+    marker = "xyzzy-marker"
+
+    async def answers(seen: upstreams.Seen, _: object, writer: asyncio.StreamWriter) -> None:
+        assert marker.encode() in seen.body
+        event = upstreams.event(marker, usage=upstreams.USAGE)
+        writer.write(upstreams.STREAM_HEAD + upstreams.chunk(event) + b"0\r\n\r\n")
+        await writer.drain()
+
+    async def ask() -> tuple[bytes, Any]:
+        async with (
+            upstreams.running(answers) as fake,
+            edge_at(valkey, usage_folder=tmp_path) as edge,
+        ):
+            await edge.publish(lane(upstream=upstream_at(fake.url)))
+            valkey_server.signal(signal.SIGSTOP)
+            answer = await edge.chat(stream=True, prompt=marker)
+            assert marker in answer.text
+            await until(lambda: edge.edge.usage.spooled_bytes)
+            written = b"".join(path.read_bytes() for path in tmp_path.rglob("*.jsonl"))
+            valkey_server.signal(signal.SIGCONT)
+            await until(lambda: not edge.edge.usage.spooled_bytes)
+            return written, await edge.publisher.client.xrange(USAGE_STREAM)
+
+    caplog.set_level(logging.DEBUG)
+    written, entries = asyncio.run(ask())
+    assert ingest().entries
+    ticks.valkey().close()
+    rows = list(UsageRecord.objects.values())
+    assert [row["prompt_tokens"] for row in rows] == [7]
+    assert b'"prompt_tokens":7' in written
+    for kept in (written, entries, rows, caplog.text):
+        assert marker not in repr(kept)
+
+
+@pytest.mark.process
+async def test_a_killed_edge_s_records_are_sent_by_the_next(
+    valkey_server: ValkeyServer, tmp_path: Path
+) -> None:
+    settings = {"SLOTSERVE_USAGE_DIR": str(tmp_path)}
+    async with publishing(valkey_server.url) as publisher:
+        await publisher.publish(lane())
+        with edge_process(valkey_server.url, **settings) as edge:
+            await edge.is_ready()
+            valkey_server.stop()
+            async with httpx.AsyncClient(base_url=edge.url, headers=bearer(OWNER)) as client:
+                for _ in range(50):
+                    await client.post("/v1/chat/completions", json={"model": "nope"})
+            await until(lambda: _lines(tmp_path) == 50)
+            edge.popen.kill()
+        valkey_server.start()
+        with edge_process(valkey_server.url, **settings):
+            records = await _records(publisher.client, 50, seconds=30)
+        assert len({usage.request_id for usage in records}) == 50
+        assert _lines(tmp_path) == 0
+
+
+def _lines(folder: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.jsonl"))
