@@ -128,7 +128,7 @@ async def test_who_speaks_before_the_handshake_is_answered_is_cut_off(edge: Runn
         async with connected(edge) as (reader, writer):
             writer.write(GOOD)
             await heard.wait()
-            writer.write(HEALTH)
+            writer.write(frame(FINAL | TEXT, b"Hi"))
             assert await _all(reader) == b""
         await until(lambda: edge.in_flight == 0, 1)
 

@@ -57,7 +57,6 @@ class Session:
         self._handshake = handshake
         self._monotonic = call.parts.clock.monotonic
         self._upstream: aiohttp.ClientWebSocketResponse | None = None
-        self._opened = asyncio.Event()
         self._heard_at = self._monotonic()
         self._sending_since: float | None = None  # the server has not taken a message yet
         self._look: asyncio.TimerHandle | None = None
@@ -66,7 +65,6 @@ class Session:
     async def read_client(self) -> None:
         """Pass the client's messages up; when it closes or is gone, stop the exchange."""
         while (message := await self._call.receive())["type"] == "websocket.receive":
-            await self._opened.wait()
             await self._pass_up(message)
         self._end = (passed_on(message.get("code")), message.get("reason") or "")
         if "reason" not in message:  # uvicorn has one from a close frame only
@@ -153,7 +151,6 @@ class Session:
         answer = self._call.answer
         await answer.switch(protocol, answer.notes(exchange.route))
         self._heard_at = self._monotonic()
-        self._opened.set()
         self._look_again(exchange)
 
     async def _pass_down(
