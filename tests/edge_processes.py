@@ -117,7 +117,8 @@ def edge_process(
     if held is not None:
         argv = [sys.executable, "-c", _AS_SYSTEMD, str(held.fileno()), *argv]
     given = {"SLOTSERVE_TABLE_KEYS": "k" * 40, "REDIS_URL": redis_url, "SLOTSERVE_EDGE_ID": edge_id}
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as usage:
+        given["SLOTSERVE_USAGE_DIR"] = usage  # what one test leaves is no other's
         environment = os.environ | given | dict(settings or {})
         popen = subprocess.Popen(argv, cwd=ROOT, env=environment, stderr=log, pass_fds=fds)
         process = Process(popen, port, edge_id, log)

@@ -244,7 +244,7 @@ async def test_a_killed_edge_s_records_are_sent_by_the_next(
     settings = {"SLOTSERVE_USAGE_DIR": str(tmp_path)}
     async with publishing(valkey_server.url) as publisher:
         await publisher.publish(lane())
-        with edge_process(valkey_server.url, **settings) as edge:
+        with edge_process(valkey_server.url, settings=settings) as edge:
             await edge.is_ready()
             valkey_server.stop()
             async with httpx.AsyncClient(base_url=edge.url, headers=bearer(OWNER)) as client:
@@ -253,7 +253,7 @@ async def test_a_killed_edge_s_records_are_sent_by_the_next(
             await until(lambda: _lines(tmp_path) == 50)
             edge.popen.kill()
         valkey_server.start()
-        with edge_process(valkey_server.url, **settings):
+        with edge_process(valkey_server.url, settings=settings):
             records = await _records(publisher.client, 50, seconds=30)
         assert len({usage.request_id for usage in records}) == 50
         assert _lines(tmp_path) == 0
