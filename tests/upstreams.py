@@ -256,3 +256,16 @@ async def first_event_then_hangs(
     writer.write(STREAM_HEAD + chunk(event("Hello")))
     await writer.drain()
     await asyncio.Event().wait()
+
+
+async def echoes(seen: Seen, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Says what it was asked for, whatever that was."""
+    said = json.dumps({"method": seen.method, "path": seen.path, "bytes": len(seen.body)}).encode()
+    writer.write(response(said) if seen.method != "HEAD" else response(said)[: -len(said)])
+    await writer.drain()
+
+
+async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A bare connection to an http:// address."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    return await asyncio.open_connection(host, int(port))
