@@ -70,11 +70,15 @@ class EdgeServer(uvicorn.Server):
         self._edge = edge
         self._parent = parent
         self._hurry = asyncio.Event()
+        self._was_signalled = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first TERM or INT stops, a second one ends what runs, a third one kills."""
-        if not self.should_exit:
-            self.should_exit = True
+        """The first TERM or INT stops, a second one ends what runs, a third one kills.
+
+        The parent's word is none of them: systemd sends TERM to parent and workers alike.
+        """
+        if not self._was_signalled:
+            self._was_signalled = self.should_exit = True
             return
         self.hurry()
         signal.signal(sig, signal.SIG_DFL)
