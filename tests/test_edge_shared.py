@@ -150,7 +150,7 @@ async def test_a_valkey_that_says_nothing_costs_one_request_50_ms_and_others_not
         first = time.monotonic() - begun
         assert await take_all(slots, "main", 9) == 2  # its share is three
         rest = time.monotonic() - begun - first
-    assert shared.ANSWER_SECONDS * 0.9 < first < shared.ANSWER_SECONDS + 0.2
+    assert shared.ANSWER_SECONDS * 0.9 < first < shared.ANSWER_SECONDS + 0.5
     assert rest < 0.05
 
 
