@@ -149,7 +149,7 @@ async def test_revoking_a_token_reaches_the_edge(edge: Running) -> None:
         ("POST", "/v1/../tools", 404, "route_not_found"),
         ("POST", "/tools", 404, "route_not_found"),
         ("POST", "/slots/0?action=erase", 404, "route_not_found"),
-        ("POST", "/lanes/main/props", 404, "route_not_found"),
+        ("POST", "/lanes/main/props", 405, "method_not_allowed"),
         ("POST", "/lanes/main/v1/../../tools", 404, "route_not_found"),
         ("POST", "/lanes/a%2Fb/v1/chat/completions", 404, "route_not_found"),
         ("GET", "/lanes/main/metrics", 404, "route_not_found"),
