@@ -143,3 +143,24 @@ async def test_the_model_behind_a_large_text_is_found(edge: Running, model: str)
         answer = await edge.client.post(CHAT, content=body, headers=bearer(OWNER))
         assert answer.status_code == (200 if model == "qwen" else 409)
         assert [seen.body for seen in fake.seen] == ([body] if model == "qwen" else [])
+
+
+@pytest.mark.valkey
+async def test_a_server_that_stops_reading_is_given_up(valkey_server: ValkeyServer) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.wait({asyncio.ensure_future(over.wait())})
+        writer.transport.abort()
+
+    over = asyncio.Event()
+    body = b'{"x":"' + b"a" * 30_000_000 + b'"}'
+    async with (
+        edge_at(valkey_server.url, answer_seconds=0.5) as edge,
+        await asyncio.start_server(serve, "127.0.0.1", 0, limit=1024) as server,
+    ):
+        port = server.sockets[0].getsockname()[1]
+        await edge.publish(lane(upstream=upstream_at(f"http://127.0.0.1:{port}")))
+        answer = await edge.client.post(CHAT, content=body, headers=bearer(OWNER))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_failed")
+        assert edge.edge.parts.spools.used == edge.in_flight == 0
+        over.set()
