@@ -18,6 +18,7 @@ GIVEN = [
     (b"transfer-encoding", b"chunked"),
     (b"origin", b"https://evil.example"),
     (b"x-slotserve-lane", b"main"),
+    (b"sec-websocket-protocol", b"openai-insecure-api-key.ss_secret"),
     (b"content-type", b"application/json"),
     (b"x-mine", b"kept"),
 ]
@@ -41,6 +42,7 @@ def test_what_belongs_to_the_server_or_to_this_hop_does_not_come_down() -> None:
         (b"Keep-Alive", b"timeout=5"),
         (b"Server", b"llama.cpp"),
         (b"X-SlotServe-Fallback", b"forged"),
+        (b"X-Control", b"a\x01b"),
     ]
     assert client_headers(answered) == [(b"content-type", b"text/event-stream")]
 

@@ -3,12 +3,18 @@
 import asyncio
 from collections.abc import Callable
 
+import aiohttp
+
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Route
 
 
 class MovedError(Exception):
     """Between the admission and the first byte the answer to "where to" has changed."""
+
+
+class SentError(aiohttp.ClientError):
+    """aiohttp wants to send a second time: a read whose connection broke, or after a redirect."""
 
 
 class Exchange:
@@ -33,7 +39,9 @@ class Exchange:
         return self._transport is not None
 
     def connected(self, transport: asyncio.Transport) -> None:
-        """Just before the first byte: ask again. Raises MovedError."""
+        """Just before the first byte, and only once: ask again. Raises MovedError, SentError."""
+        if self.was_sent:
+            raise SentError
         if not self._is_still_right():
             raise MovedError
         self._transport = transport

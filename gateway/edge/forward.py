@@ -21,6 +21,7 @@ from gateway.edge.upstream_routes import refuse_passage
 from gateway.edge.upstreams import ON_CONNECTED, Server
 
 logger = logging.getLogger(__name__)
+_WITHOUT_BODY = frozenset({204, 304})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ async def _exchange(
     try:
         response = await _request(exchange, server, parcel, upload)
         async with contextlib.aclosing(_chunks(response)) as chunks:
-            if response.status == 401:
-                failure = "the model server does not accept the gateway's key."
+            if objection := _objection(response.status):
+                failure = objection
                 raise aiohttp.ClientError(failure)
             failure = "the model server broke off its answer."
             if answer.has_started and not is_stream(response):
@@ -122,8 +123,19 @@ async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, Non
         response.close()
 
 
+def _objection(status: int) -> str:
+    """Why an answer with this status is not the client's; empty when it is."""
+    if status == 401:
+        return "the model server does not accept the gateway's key."
+    if not 200 <= status <= 599:
+        return "the model server answered with a status that no answer has."
+    return ""
+
+
 def _headers(response: aiohttp.ClientResponse, notes: Headers) -> Headers:
     headers = client_headers(response.raw_headers)
+    if response.status in _WITHOUT_BODY:  # a length of what does not come is none for uvicorn
+        headers = [each for each in headers if each[0] != b"content-length"]
     headers += notes
     if response.status == 503 and "retry-after" not in response.headers:
         headers.append((b"retry-after", b"1"))

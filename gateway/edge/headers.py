@@ -3,6 +3,7 @@
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Iterable
 
 Headers = list[tuple[bytes, bytes]]
@@ -32,6 +33,8 @@ _NEVER_UP = _HOP_BY_HOP | {
     b"origin",  # model servers reflect any origin
     b"referer",
 }
+_OURS_ALONE = (b"x-slotserve-", b"sec-websocket-")  # the latter may hold a browser's key
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # aiohttp lets a server send them
 LONGEST_HEADER = 4096  # llama-server refuses lines of 8 KiB, and more than 100 of them
 MOST_HEADERS = 64
 _NEVER_DOWN = _HOP_BY_HOP | {
@@ -69,7 +72,7 @@ def upstream_headers(headers: Iterable[tuple[bytes, bytes]], key: str) -> list[t
         for name, value in headers
         if name not in _NEVER_UP
         and name not in listed
-        and not name.startswith(b"x-slotserve-")
+        and not name.startswith(_OURS_ALONE)
         and len(name) + len(value) <= LONGEST_HEADER
     ]
     return [
@@ -89,6 +92,7 @@ def client_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         if name not in _NEVER_DOWN
         and name not in listed
         and not name.startswith((b"access-control-", b"x-slotserve-"))
+        and not _CONTROL.search(value)
     ]
 
 

@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -31,7 +30,6 @@ logger = logging.getLogger(__name__)
 HANDSHAKE_SECONDS = 10.0  # for a model server to answer one
 _LOOK_SECONDS = 1.0
 _LAST_WORD_SECONDS = 0.5  # for a model server to answer a close frame
-_OF_ONE_HANDSHAKE = "sec-websocket-"
 _SOCKET_TIMEOUT = aiohttp.ClientWSTimeout(ws_close=_LAST_WORD_SECONDS)
 _MESSAGES = MappingProxyType({aiohttp.WSMsgType.TEXT: "text", aiohttp.WSMsgType.BINARY: "bytes"})
 _OWN_KEY = upstream_failed("the model server does not accept the gateway's key.")
@@ -125,14 +123,14 @@ class Session:
             return CLIENT_GONE
 
     async def _connect(self, exchange: Exchange, server: Server) -> aiohttp.ClientWebSocketResponse:
-        ON_CONNECTED.set(partial(_connected_once, exchange))
+        ON_CONNECTED.set(exchange.connected)
         headers = upstream_headers(self._call.headers, server.key)
         limit = asyncio.timeout(HANDSHAKE_SECONDS)
         try:
             async with limit:
                 return await server.session.ws_connect(
                     URL(server.upstream.base_url + self._handshake.path, encoded=True),
-                    headers=[each for each in headers if not each[0].startswith(_OF_ONE_HANDSHAKE)],
+                    headers=headers,
                     protocols=self._handshake.protocols,
                     max_msg_size=MOST_MESSAGE_BYTES,
                     timeout=_SOCKET_TIMEOUT,
@@ -226,13 +224,6 @@ class Session:
         if self._look is not None:
             self._look.cancel()
             self._look = None
-
-
-def _connected_once(exchange: Exchange, transport: asyncio.Transport) -> None:
-    """Ask again before the first byte. aiohttp would follow a redirect, or ask a second time."""
-    if exchange.was_sent:
-        raise aiohttp.ClientError("the handshake was sent already")
-    exchange.connected(transport)
 
 
 def _declined(error: aiohttp.WSServerHandshakeError) -> EdgeRefusal:
