@@ -80,6 +80,19 @@ async def test_refused_and_broken_off_requests_are_recorded_strangers_are_not(
     assert (left.status, left.is_aborted, left.owner_id) == (499, True, MEMBER)
 
 
+async def test_a_request_whose_token_is_revoked_meanwhile_is_recorded(edge: Running) -> None:
+    async with upstreams.running(upstreams.answers_when_released) as fake:
+        served = lane(upstream=upstream_at(fake.url))
+        await edge.publish(served)
+        request = asyncio.create_task(edge.chat())
+        await until(lambda: fake.seen)
+        await edge.publish(served, entries={})
+        fake.release.set()
+        assert (await request).status_code == 200
+        (usage,) = await _records(edge.publisher.client, 1)
+    assert (usage.owner_id, usage.lane, usage.completion_tokens) == (OWNER, "main", 3)
+
+
 async def test_records_wait_for_a_valkey_that_is_away(valkey_server: ValkeyServer) -> None:
     async with edge_at(valkey_server.url) as edge:
         await edge.publish(lane())

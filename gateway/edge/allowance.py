@@ -2,7 +2,7 @@
 
 from gateway.edge.call import Call
 from gateway.edge.queue import Turn
-from gateway.edge.record import counts_of
+from gateway.edge.record import counts_of, token_of
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.route import ModelIn
 from gateway.edge.slot_routes import needs_slot
@@ -13,7 +13,7 @@ _BYTES_OF_A_TOKEN = 4  # of a prompt, where nobody has counted
 
 async def within_limits(call: Call, turn: Turn) -> EdgeRefusal | None:
     """Count the request, unless it is refused for what comes before limits."""
-    token = _token(call)
+    token = token_of(call)
     if token is None or not _is_limited(token):
         return None
     gate = call.parts.gate
@@ -25,7 +25,7 @@ async def within_limits(call: Call, turn: Turn) -> EdgeRefusal | None:
 
 def charge(call: Call) -> None:
     """Count the answer's tokens; estimated where the server has not told them."""
-    token = _token(call)
+    token = token_of(call)
     if token is None or (token.tokens_per_minute is None and token.owner_tokens_per_minute is None):
         return
     tokens = tokens_of(call)
@@ -47,12 +47,6 @@ def tokens_of(call: Call) -> int:
 def _is_text(call: Call) -> bool:
     route = call.matched.route
     return route.model_in is ModelIn.JSON and needs_slot(call.method, call.matched)
-
-
-def _token(call: Call) -> TokenEntry | None:
-    table = call.parts.gate.table()
-    digest = call.caller.digest
-    return table.tokens.get(digest) if table is not None and digest is not None else None
 
 
 def _is_limited(token: TokenEntry) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gateway.edge.call import Call
-from gateway.edge.table import Table, TokenEntry
+from gateway.edge.table import TokenEntry
 from gateway.edge.token_counts import TokenCounts
 from wire.usage import Usage
 
@@ -18,7 +18,7 @@ def usage_of(
 
     `at` is its arrival by the database's clock, `arrived` and `ended` are monotonic.
     """
-    token = _token(call.parts.holder.table, call.caller.digest)
+    token = token_of(call)
     if token is None:
         return None
     answer, route = call.answer, call.exchange.route if call.exchange else None
@@ -62,5 +62,8 @@ def counts_of(call: Call) -> TokenCounts:
     return replace(counts, completion=answer.tail.events, is_estimated=True)
 
 
-def _token(table: Table | None, digest: str | None) -> TokenEntry | None:
-    return table.tokens.get(digest) if table is not None and digest is not None else None
+def token_of(call: Call) -> TokenEntry | None:
+    """Whose request it is; one that was admitted keeps its token, though it is revoked meanwhile."""
+    table, digest = call.parts.holder.table, call.caller.digest
+    token = table.tokens.get(digest) if table is not None and digest is not None else None
+    return call.exchange.route.token if token is None and call.exchange is not None else token
