@@ -63,7 +63,7 @@ def counts_of(call: Call) -> TokenCounts:
 
 
 def token_of(call: Call) -> TokenEntry | None:
-    """Whose request it is; one that was admitted keeps its token, though it is revoked meanwhile."""
+    """Whose request it is: an admitted one keeps its token, though that is revoked since."""
     table, digest = call.parts.holder.table, call.caller.digest
     token = table.tokens.get(digest) if table is not None and digest is not None else None
     return call.exchange.route.token if token is None and call.exchange is not None else token

@@ -104,7 +104,7 @@ class Place:
 
     async def renew(self, number: int) -> bool:
         """Let a new worker serve, then the old one finish; False when the new one cannot serve."""
-        old, new = self.child, self._spawn(number)
+        new = self._spawn(number)
         try:
             async with asyncio.timeout(START_SECONDS):
                 is_serving = await new.serves()
@@ -112,7 +112,7 @@ class Place:
             is_serving = False
             new.kill()
         if is_serving:
-            self.child = new
+            old, self.child = self.child, new  # the old one may have been followed meanwhile
             old.tell(STOP)
             await old.ended()
         return is_serving
