@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gateway.edge import ws_session
 from gateway.edge.table import LaneRoute
 from tests import ws_upstream
 from tests.conftest import ValkeyServer
@@ -104,6 +105,32 @@ async def test_the_end_of_a_slot_ends_its_session_where_another_begins(
     async with open_socket(edge) as client:
         assert (await closed(client))[0] == 1012
         assert 0.45 < time.time() - now < 2
+
+
+async def test_the_end_of_a_slot_ends_its_session_though_the_lane_is_free(
+    edge: Running, fake: FakeSocket
+) -> None:
+    own = grant(OWNER, 0, time.time() + 0.2)
+    await edge.publish(_lane(fake, grants=(own,)))
+    async with open_socket(edge) as client:
+        code, reason = await closed(client)
+        assert (code, reason) == (1012, "model_switching: your booking of lane 'main' has ended.")
+    async with open_socket(edge) as again:
+        await again.ping()
+
+
+async def test_a_slot_that_follows_ones_own_keeps_the_session(
+    edge: Running, fake: FakeSocket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ws_session, "_LOOK_SECONDS", 0.01)
+    now = time.time()
+    own = grant(OWNER, 0, now + 0.2), grant(OWNER, now + 0.2, now + 60)
+    await edge.publish(_lane(fake, grants=own))
+    async with open_socket(edge) as client:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.8):
+                await client.recv()
+        await client.ping()
 
 
 async def test_a_revoked_key_ends_its_session(edge: Running, fake: FakeSocket) -> None:

@@ -6,6 +6,7 @@ Each side is read only as fast as the other takes its messages.
 import asyncio
 import contextlib
 import logging
+import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +21,8 @@ from gateway.edge.exchange import Exchange
 from gateway.edge.forward import NotSentError, upstream_failed
 from gateway.edge.headers import upstream_headers
 from gateway.edge.refusals import TELLS_WHEN, EdgeRefusal, refuse
-from gateway.edge.routing import identify
+from gateway.edge.routing import Route, active_grant, identify
+from gateway.edge.table import LaneRoute
 from gateway.edge.upstreams import ON_CONNECTED, Server
 from gateway.edge.waiting import CLIENT_GONE
 from gateway.edge.ws_close import GOING_AWAY, NORMAL, OURS, TOO_BIG, close_of, passed_on, short
@@ -57,6 +59,7 @@ class Session:
         self._upstream: aiohttp.ClientWebSocketResponse | None = None
         self._heard_at = self._monotonic()
         self._sending_since: float | None = None  # the server has not taken a message yet
+        self._unbooked_since = math.inf  # by the table's clock, while it has lost its booking
         self._look: asyncio.TimerHandle | None = None
         self._end = (NORMAL, "")  # how the first side closed that did
 
@@ -218,7 +221,23 @@ class Session:
         slug = exchange.route.lane.slug
         if isinstance(token, EdgeRefusal):
             return token
-        return verdicts.no_lane(slug) if token.lanes and slug not in token.lanes else None
+        if token.lanes and slug not in token.lanes:
+            return verdicts.no_lane(slug)
+        return self._unbooked(exchange.route, table.lanes.get(slug))
+
+    def _unbooked(self, route: Route, lane: LaneRoute | None) -> EdgeRefusal | None:
+        """Of a session that a booking has let in: that it is over, and the drain time, too."""
+        if route.grant is None or lane is None:
+            return None
+        now = self._call.parts.clock.now()
+        grant = active_grant(lane, now)
+        if grant is not None and grant.owner_id == route.token.owner_id:
+            self._unbooked_since = math.inf
+            return None
+        self._unbooked_since = min(self._unbooked_since, now)
+        if now - self._unbooked_since <= self._call.parts.config.drain_seconds:
+            return None
+        return refuse("model_switching", f"your booking of lane '{lane.slug}' has ended.")
 
     def _stop_looking(self) -> None:
         if self._look is not None:
