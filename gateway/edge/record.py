@@ -1,7 +1,5 @@
 """What is recorded of a request: who, where, how long, how much. Never what was said."""
 
-from dataclasses import replace
-
 from gateway.edge.call import Call
 from gateway.edge.table import TokenEntry
 from gateway.edge.token_counts import TokenCounts
@@ -59,7 +57,7 @@ def counts_of(call: Call) -> TokenCounts:
     is_text = call.matched.route.path.endswith(_GENERATING) and answer.status == 200
     if counts.completion is not None or not (is_text and answer.tail.events):
         return counts
-    return replace(counts, completion=answer.tail.events, is_estimated=True)
+    return counts._replace(completion=answer.tail.events, is_estimated=True)
 
 
 def token_of(call: Call) -> TokenEntry | None:

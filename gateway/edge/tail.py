@@ -9,6 +9,7 @@ from typing import Protocol
 from gateway.edge.token_counts import (
     NOTHING,
     OBJECT_BYTES,
+    UNKNOWN,
     Found,
     TokenCounts,
     last_timings,
@@ -33,7 +34,7 @@ class Tail(Protocol):
         """Whether the last event of a stream is complete."""
 
     def counts(self) -> TokenCounts:
-        """What the answer has said of its tokens so far."""
+        """What the answer has said of its tokens so far; asked again, it does not look again."""
 
     @property
     def events(self) -> int:
@@ -62,7 +63,7 @@ class NoTail:
 
     def counts(self) -> TokenCounts:
         """Nobody has said."""
-        return TokenCounts()
+        return UNKNOWN
 
 
 class StreamTail:
@@ -74,9 +75,11 @@ class StreamTail:
         self._newest: list[bytes] = []
         self._size = 0  # of the newest
         self._start: Found | None = None  # once the first bytes are no longer kept
+        self._counts: TokenCounts | None = None  # of all that has come
 
     def add(self, chunk: bytes) -> None:
         """Two lists take turns: the older goes when the newest is long enough to stand alone."""
+        self._counts = None
         self.events += chunk.count(_EVENT_END)
         self._newest.append(chunk)
         self._size += len(chunk)
@@ -90,9 +93,15 @@ class StreamTail:
 
     def counts(self) -> TokenCounts:
         """Read from what is kept."""
+        if self._counts is None:
+            self._counts = self._read()
+        return self._counts
+
+    def _read(self) -> TokenCounts:
         text = b"".join((*self._older, *self._newest))
         start, rest = (self._start, text) if self._start is not None else split_start(text)
-        return read_counts({**start, **last_usage(rest)}, last_timings(rest))
+        usage = last_usage(rest)
+        return read_counts({**start, **usage} if start else usage, last_timings(rest))
 
     def _turn(self) -> None:
         if self._start is None:
@@ -116,9 +125,11 @@ class BodyTail:
         self._timings: Found = NOTHING
         self._kept: list[bytes] = []  # not yet searched, and what an object may have begun in
         self._size = 0
+        self._counts: TokenCounts | None = None  # of all that has come
 
     def add(self, chunk: bytes) -> None:
         """Small answers are searched once, at their end."""
+        self._counts = None
         self._kept.append(chunk)
         self._size += len(chunk)
         if self._size >= _SEARCH_BYTES:
@@ -130,8 +141,10 @@ class BodyTail:
 
     def counts(self) -> TokenCounts:
         """Found so far."""
-        self._search()
-        return read_counts(self._usage, self._timings)
+        if self._counts is None:
+            self._search()
+            self._counts = read_counts(self._usage, self._timings)
+        return self._counts
 
     def _search(self) -> None:
         """Look through what has come; its end may hold the beginning of an object."""

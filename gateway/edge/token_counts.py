@@ -8,7 +8,7 @@ quotes stands only where a server has put it. Where several stand, the last one 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 
@@ -24,8 +24,7 @@ Found = Mapping[str, object]
 NOTHING: Found = {}
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCounts:
+class TokenCounts(NamedTuple):
     """Tokens of one request; None where nobody has said."""
 
     prompt: int | None = None  # those that came from the cache included
@@ -65,7 +64,10 @@ def split_start(text: bytes) -> tuple[Found, bytes]:
 
 def read_counts(usage: Found, timings: Found = NOTHING) -> TokenCounts:
     """The counts of these objects. `usage` goes before: timings are those of one choice of many."""
-    told, timed = _of_usage(usage), _of_timings(timings)
+    told = _of_usage(usage)
+    if not timings:
+        return told
+    timed = _of_timings(timings)
     return TokenCounts(
         prompt=timed.prompt if told.prompt is None else told.prompt,
         completion=timed.completion if told.completion is None else told.completion,
@@ -74,46 +76,63 @@ def read_counts(usage: Found, timings: Found = NOTHING) -> TokenCounts:
 
 
 def _of_usage(usage: Found) -> TokenCounts:
-    cached = _first(usage, "cache_read_input_tokens")
+    if not usage:
+        return UNKNOWN
+    cached = _count(usage.get("cache_read_input_tokens"))
     if cached is None:
         cached = _cached_detail(usage)
-        prompt = _first(usage, "prompt_tokens", "input_tokens")
+        prompt = _either(usage, "prompt_tokens", "input_tokens")
     else:  # Anthropic: input_tokens are those that no cache had
-        prompt = _sum(_first(usage, "input_tokens"), cached)
-        prompt = _sum(prompt, _first(usage, "cache_creation_input_tokens") or 0)
-    completion = _first(usage, "completion_tokens", "output_tokens")
-    total = _first(usage, "total_tokens")
-    if total is not None and prompt is None:  # rerankers may tell the total alone
-        prompt = max(0, total - (completion or 0))
-    if total is not None and completion is None and prompt is not None:
-        completion = max(0, total - prompt)
+        prompt = _sum(_count(usage.get("input_tokens")), cached)
+        prompt = _sum(prompt, _count(usage.get("cache_creation_input_tokens")) or 0)
+    completion = _either(usage, "completion_tokens", "output_tokens")
+    if prompt is None or completion is None:
+        prompt, completion = _fill(prompt, completion, _count(usage.get("total_tokens")))
     return TokenCounts(prompt, completion, cached)
 
 
+def _fill(
+    prompt: int | None, completion: int | None, total: int | None
+) -> tuple[int | None, int | None]:
+    """What is not told of both, by their sum."""
+    if total is None:
+        return prompt, completion
+    if prompt is None:  # rerankers may tell the total alone
+        prompt = max(0, total - (completion or 0))
+    return prompt, max(0, total - prompt) if completion is None else completion
+
+
 def _of_timings(timings: Found) -> TokenCounts:
-    cached = _first(timings, "cache_n")
-    prompt = _sum(_first(timings, "prompt_n"), cached or 0)
-    return TokenCounts(prompt, _first(timings, "predicted_n"), cached)
+    cached = _count(timings.get("cache_n"))
+    prompt = _sum(_count(timings.get("prompt_n")), cached or 0)
+    return TokenCounts(prompt, _count(timings.get("predicted_n")), cached)
 
 
 def _cached_detail(usage: Found) -> int | None:
     for name in ("prompt_tokens_details", "input_tokens_details"):
         details = usage.get(name)
         if isinstance(details, dict):
-            return _first(details, "cached_tokens")
+            return _count(details.get("cached_tokens"))
     return None
 
 
-def _first(found: Found, *names: str) -> int | None:
-    for name in names:
-        value = found.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST:
-            return value
-    return None
+def _either(found: Found, name: str, other: str) -> int | None:
+    count = _count(found.get(name))
+    return _count(found.get(other)) if count is None else count
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= _MOST else None  # a flag is no count
 
 
 def _sum(some: int | None, more: int) -> int | None:
     return None if some is None else some + more
+
+
+def _tells(found: Found) -> bool:
+    """Whether it has a count."""
+    usual = found.get("prompt_tokens", found.get("predicted_n"))
+    return _count(usual) is not None or read_counts(found, found) != UNKNOWN
 
 
 def _last(text: bytes, key: bytes) -> Found:
@@ -122,7 +141,7 @@ def _last(text: bytes, key: bytes) -> Found:
         if at < 0:
             break
         found = _object(text, at + len(key))
-        if read_counts(found, found) != _UNKNOWN:
+        if found and _tells(found):
             return found
         at = text.rfind(key, 0, at)
     return NOTHING
@@ -130,21 +149,38 @@ def _last(text: bytes, key: bytes) -> Found:
 
 def _object(text: bytes, at: int) -> Found:
     """The object behind a key that ends here; nothing when there is none, or not all of it."""
-    value = text[at : at + OBJECT_BYTES].lstrip(_SPACE)
-    value = value[1:].lstrip(_SPACE) if value.startswith(b":") else b""
-    if not value.startswith(b"{"):
-        return NOTHING
+    if text.startswith(b":{", at):  # as most servers write it
+        value = text[at + 1 : at + OBJECT_BYTES]
+    else:
+        value = text[at : at + OBJECT_BYTES].lstrip(_SPACE)
+        value = value[1:].lstrip(_SPACE) if value.startswith(b":") else b""
+        if not value.startswith(b"{"):
+            return NOTHING
+    found = _parse(value[: _likely_end(value)])
     end = 0
     for _ in range(_DEPTH):
-        end = value.find(b"}", end) + 1
-        if not end:
+        if found is not None or not (end := value.find(b"}", end) + 1):
             break
-        try:
-            found = orjson.loads(value[:end])
-        except orjson.JSONDecodeError:
-            continue
-        return found if isinstance(found, dict) else NOTHING
-    return NOTHING
+        found = _parse(value[:end])
+    return NOTHING if found is None else found
 
 
-_UNKNOWN = TokenCounts()
+def _likely_end(value: bytes) -> int:
+    """Where as many braces are closed as opened; wrong when the object's texts have some."""
+    end = value.find(b"}") + 1
+    closed = 1
+    while closed < value.count(b"{", 0, end) and closed < _DEPTH:
+        end = value.find(b"}", end) + 1
+        closed += 1
+    return end
+
+
+def _parse(text: bytes) -> Found | None:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+UNKNOWN = TokenCounts()
