@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
@@ -14,6 +14,7 @@ from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, bearer, edge_at, grant, key_of, lane, until
 from tests.edge_harness import upstream as upstream_at
+from wire.http_protocol import CONNECTION
 
 pytestmark = pytest.mark.valkey
 SCOPE: dict[str, Any] = {
@@ -37,14 +38,33 @@ class Client:
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
-        self.gone = asyncio.Event()
+        self._gone = asyncio.Event()
         self._is_first = True
+        self._when_gone: Callable[[], None] | None = None
+
+    def of(self, scope: dict[str, Any]) -> dict[str, Any]:
+        """The scope of a request on this client's connection."""
+        return scope | {"extensions": {CONNECTION: self}}
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._gone.set()
+        if self._when_gone is not None:
+            self._when_gone()
+
+    def when_gone(self, callback: Callable[[], None] | None) -> None:
+        self._when_gone = callback
+        if callback is not None and self._gone.is_set():
+            asyncio.get_running_loop().call_soon(callback)
+
+    def has_whole(self, _: object) -> bool:
+        return False
 
     async def receive(self) -> dict[str, Any]:
         if self._is_first:
             self._is_first = False
             return {"type": "http.request", "body": b'{"stream": true}', "more_body": False}
-        await self.gone.wait()
+        await self._gone.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -69,10 +89,10 @@ async def test_an_end_at_any_turn_of_the_loop_leaves_nothing(
         app = EdgeApp(edge.edge)
         for turns in range(60):
             client = Client()
-            task = asyncio.create_task(app(SCOPE, client.receive, client.send))
+            task = asyncio.create_task(app(client.of(SCOPE), client.receive, client.send))
             await _for_turns(turns)
             if how == "left by the client":
-                client.gone.set()
+                client.leave()
             else:
                 task.cancel()
             async with asyncio.timeout(2):
@@ -88,7 +108,7 @@ async def test_a_stop_at_any_turn_answers_or_ends_the_stream(edge: Running, turn
         here = lane(upstream=upstream_at(fake.url))
         await edge.publish(here)
         client = Client()
-        call = EdgeApp(edge.edge)(SCOPE, client.receive, client.send)
+        call = EdgeApp(edge.edge)(client.of(SCOPE), client.receive, client.send)
         task = asyncio.create_task(call)
         await _for_turns(turns)
         await edge.publish(lane(upstream=None, phase="stopped", target=None))

@@ -98,13 +98,13 @@ async def test_t13_whoever_leaves_as_he_is_let_in_leaves_no_count(
     await edge.publish(loading())
     client = Client()
     scope = SCOPE | {"headers": [*SCOPE["headers"], (b"prefer", b"wait=30")]}
-    task = asyncio.create_task(EdgeApp(edge.edge)(scope, client.receive, client.send))
+    task = asyncio.create_task(EdgeApp(edge.edge)(client.of(scope), client.receive, client.send))
     await waiting(edge, 1)
     publishing = asyncio.create_task(edge.publish(ready(fake)))
     await until(lambda: edge.edge.gate.waiting == {})
     for _ in range(turns):
         await asyncio.sleep(0)
-    client.gone.set()
+    client.leave()
     async with asyncio.timeout(2):
         await task
     await publishing
@@ -168,18 +168,18 @@ async def test_t21_a_client_who_has_left_wins_over_his_admission(
     await edge.publish(loading())
     client = Client()
     scope = SCOPE | {"headers": [*SCOPE["headers"], (b"prefer", b"wait=30")]}
-    task = asyncio.create_task(EdgeApp(edge.edge)(scope, client.receive, client.send))
+    task = asyncio.create_task(EdgeApp(edge.edge)(client.of(scope), client.receive, client.send))
     await waiting(edge, 1)
     found = edge.edge.holder.table
     assert found is not None
     loaded = replace(found, lanes={"main": ready(fake)})
     edge.edge.gate.table = lambda: loaded
     if is_first == "the client leaves":
-        client.gone.set()
+        client.leave()
         edge.edge.gate.review_all()
     else:
         edge.edge.gate.review_all()
-        client.gone.set()
+        client.leave()
     async with asyncio.timeout(2):
         await task
     assert fake.seen == []

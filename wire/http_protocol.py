@@ -8,11 +8,13 @@ A server that stops would close connections at once whose next request is on its
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+CONNECTION = "slotserve.connection"  # in a scope's extensions: its GuardedProtocol
 MOST_HEAD_BYTES = 65_536
 HEAD_SECONDS = 30.0
 BODY_SECONDS = 150.0  # more than the edge's own limit, which answers in the caller's dialect
@@ -39,6 +41,22 @@ class GuardedProtocol(HttpToolsProtocol):
         self._waiting: asyncio.TimerHandle | None = None
         self._is_upgrade = False
         self._is_stopping = False
+        self._when_gone: Callable[[], None] | None = None
+
+    def when_gone(self, callback: Callable[[], None] | None) -> None:
+        """Call this when the client leaves; None when nobody needs to know any more.
+
+        ASGI tells of it only to who waits in `receive`: a task of its own for each request.
+        """
+        self._when_gone = callback
+        if callback is not None:
+            self.flow.resume_reading()  # what is not read from is not heard to be closed
+            if self.transport.is_closing():
+                self.loop.call_soon(callback)
+
+    def has_whole(self, scope: Any) -> bool:
+        """Whether all of this request's body has come."""
+        return self.cycle.scope is scope and not self.cycle.more_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """From now on a head is waited for."""
@@ -49,22 +67,27 @@ class GuardedProtocol(HttpToolsProtocol):
         """Nothing is waited for any more."""
         self._stop_waiting()
         super().connection_lost(exc)
+        if self._when_gone is not None:
+            self._when_gone()
 
     def data_received(self, data: bytes) -> None:
-        """Parse it. What comes while nothing is being answered must become a head in time."""
+        """Parse it. The rest of a head or body that has begun must come in time."""
         self._unset_keepalive_if_required()
-        if not self._is_answering():
-            self._wait(HEAD_SECONDS)
         self._unused_bytes += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             self._take_upgrade(data[upgrade.args[0] :])
+            return  # a session has no head to wait for
         except httptools.HttpParserError as error:
             is_too_large = isinstance(error.__context__, HeadTooLargeError)
             self._refuse(_TOO_LARGE if is_too_large else _BAD)
         if self._unused_bytes > MOST_HEAD_BYTES:
             self._refuse(_TOO_LARGE)
+        if not self._is_in_head:
+            self._wait(BODY_SECONDS)
+        elif not self._is_upgrade and not self._is_answering():
+            self._wait(HEAD_SECONDS)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; those behind a chunked body have come too late to count."""
@@ -73,15 +96,16 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Start the request, unless its head is too large or must be read without its upgrade."""
-        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if size > MOST_HEAD_BYTES:
-            raise HeadTooLargeError
+        if self._unused_bytes > MOST_HEAD_BYTES:  # with what came behind it
+            size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if size > MOST_HEAD_BYTES:
+                raise HeadTooLargeError
         self._is_upgrade = self.parser.should_upgrade()
         if not self._is_upgrade:
             self._is_in_head, self._unused_bytes = False, 0
             self._stop_waiting()
-            self._wait(BODY_SECONDS)
             super().on_headers_complete()
+            self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
             if self._is_stopping:
                 self.cycle.keep_alive = False
 

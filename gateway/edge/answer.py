@@ -42,6 +42,7 @@ class Answer:
         ]
         if dialect is Dialect.ANTHROPIC:
             self._own.append((b"request-id", request_id.encode()))
+        self.is_finished = False
         self._is_stream = False
         self._is_early = False
 
@@ -65,9 +66,10 @@ class Answer:
         )
         self.status = status
 
-    async def write(self, chunk: bytes) -> None:
+    async def write(self, chunk: bytes, *, is_last: bool = False) -> None:
         """Send a chunk; waits while the client is slow to read."""
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
+        self.is_finished = is_last
         if self.first_byte_at is None:
             self.first_byte_at = time.monotonic()
         self.bytes_out += len(chunk)
@@ -89,6 +91,7 @@ class Answer:
         """Send the end."""
         self.bytes_out += len(body)
         await self._send({"type": "http.response.body", "body": body, "more_body": False})
+        self.is_finished = True
 
     async def switch(self, protocol: str | None, headers: Headers) -> None:
         """Open a WebSocket in place of an answer."""

@@ -24,6 +24,7 @@ from gateway.edge.routes import Kind, Matched, match
 from gateway.edge.routing import Asked, Caller
 from gateway.edge.serving import refuse_unread, serve
 from gateway.edge.websocket import NO_UPGRADE, as_http, serve_websocket
+from wire.http_protocol import CONNECTION, GuardedProtocol
 
 Scope = dict[str, Any]
 
@@ -100,6 +101,7 @@ class EdgeApp:
         self, scope: Scope, matched: Matched, receive: Receive, answer: Answer, request_id: str
     ) -> None:
         clock = self.edge.clock
+        connection: GuardedProtocol | None = (scope.get("extensions") or {}).get(CONNECTION)
         at, arrived = clock.now(), clock.monotonic()
         call = Call(
             parts=self.edge.parts,
@@ -110,6 +112,8 @@ class EdgeApp:
             lane=_lane(scope, matched),
             receive=receive,
             answer=answer,
+            connection=connection,
+            has_whole_body=connection is not None and connection.has_whole(scope),
             query=scope["query_string"],
         )
         answer.notes = partial(self.edge.notes.headers, path=matched.route.path)

@@ -42,14 +42,15 @@ async def serve_watched(call: Call, asked: Asked, body: Spool) -> None:
     if turn.patience.for_load > 0:
         is_stream = partial(_asks_for_stream, body)
         stay = Teller(call.answer, call.parts.gate.waiters, is_stream).stay
-    async with asyncio.TaskGroup() as group:
-        watcher = group.create_task(_watch_client(call))
-        try:
-            work = partial(forward, parcel=parcel, answer=call.answer)
-            await _end(call, await attempt(call, turn, work, stay))
-        finally:
-            watcher.cancel()
-            charge(call)
+    if call.connection is not None:
+        call.connection.when_gone(partial(client_left, call))
+    try:
+        work = partial(forward, parcel=parcel, answer=call.answer)
+        await _end(call, await attempt(call, turn, work, stay))
+    finally:
+        if call.connection is not None:
+            call.connection.when_gone(None)
+        charge(call)
 
 
 def _asks_for_stream(body: Spool) -> bool:
@@ -64,13 +65,6 @@ def turn_of(call: Call, asked: Asked) -> Turn:
     if patience.applied is not None:
         call.answer.add((b"preference-applied", b"wait=%d" % patience.applied))
     return Turn(call.caller, asked, needs_slot(call.method, call.matched), patience)
-
-
-async def _watch_client(call: Call) -> None:
-    """Wait for the client to leave."""
-    while (await call.receive())["type"] != "http.disconnect":
-        pass
-    client_left(call)
 
 
 def client_left(call: Call) -> None:
@@ -148,7 +142,7 @@ async def _exchange(call: Call, exchange: Exchange, work: Work) -> EdgeRefusal |
 
 async def _end(call: Call, refusal: EdgeRefusal | None) -> None:
     """The connection to the model server is closed or idle; tell the client how it went."""
-    if call.is_gone:
+    if call.is_gone or call.answer.is_finished:
         return
     limit = call.parts.config.stalled_seconds if refusal is None else _LAST_WORD_SECONDS
     with contextlib.suppress(TimeoutError):

@@ -64,24 +64,33 @@ def declared_length(raw: bytes | None) -> int | EdgeRefusal:
 
 
 async def read_body(
-    receive: Receive, spool: Spool, reader: ModelReader, *, limit: int, seconds: float
+    receive: Receive, spool: Spool, reader: ModelReader, *, limit: int, seconds: float | None
 ) -> EdgeRefusal | None:
-    """Take the whole body in, or say why not; ClientGoneError when the client leaves meanwhile."""
+    """Take the whole body in, or say why not; ClientGoneError when the client leaves meanwhile.
+
+    One that is here already (None for `seconds`) needs no limit to the time it takes.
+    """
+    if seconds is None:
+        return await _take(await receive(), spool, reader, limit)
     try:
         async with asyncio.timeout(seconds):
             while True:
                 message = await receive()
-                if message["type"] != "http.request":
-                    raise ClientGoneError
-                chunk: bytes = message.get("body", b"")
-                if spool.length + len(chunk) > limit:
-                    return too_large(limit)
-                refusal = spool.add(chunk) or await reader.feed(chunk)
+                refusal = await _take(message, spool, reader, limit)
                 if refusal is not None or not message.get("more_body", False):
                     return refusal
     except TimeoutError:
         words = f"the request's body did not arrive within {seconds:g} s."
         return refuse("request_timeout", words)
+
+
+async def _take(message: Any, spool: Spool, reader: ModelReader, limit: int) -> EdgeRefusal | None:
+    if message["type"] != "http.request":
+        raise ClientGoneError
+    chunk: bytes = message.get("body", b"")
+    if spool.length + len(chunk) > limit:
+        return too_large(limit)
+    return spool.add(chunk) or await reader.feed(chunk)
 
 
 async def discard(receive: Receive, *, most: int, seconds: float) -> None:

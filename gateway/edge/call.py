@@ -17,6 +17,7 @@ from gateway.edge.routing import Caller
 from gateway.edge.slots import Slots
 from gateway.edge.spool import SpoolBudget
 from gateway.edge.upstreams import ServerPool
+from wire.http_protocol import GuardedProtocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Call:
     lane: str | None
     receive: Receive
     answer: Answer
+    connection: GuardedProtocol | None = None  # of a request; a WebSocket's session hears itself
+    has_whole_body: bool = False  # it has come already
     query: bytes = b""  # holds no key: it goes up as it came
     bytes_in: int = 0
     turn: Turn | None = None  # while it asks to be let in

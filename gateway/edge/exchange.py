@@ -1,6 +1,7 @@
 """One admitted request: its deadline, its connection, and its end."""
 
 import asyncio
+import math
 from collections.abc import Callable
 
 import aiohttp
@@ -24,6 +25,7 @@ class Exchange:
         self.route = route
         self.limit = asyncio.timeout(None)
         self.alarm: asyncio.TimerHandle | None = None
+        self.review_at = math.inf  # by the table's clock: when its end must be looked for again
         self.stopped_by: EdgeRefusal | None = None
         self.writing_since: float | None = None  # monotonic: the client has not taken a chunk yet
         self.has_slot = False  # of the model server: to be given back

@@ -1,13 +1,10 @@
 """Forwards one admitted request to its model server, and the answer back as it comes."""
 
-import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import aiohttp
-from yarl import URL
 
 from gateway.edge.answer import Answer
 from gateway.edge.exchange import Exchange, MovedError
@@ -73,18 +70,17 @@ async def _exchange(
     upload = Upload(parcel.body, server.silent_seconds)
     try:
         response = await _request(exchange, server, parcel, upload)
-        async with contextlib.aclosing(_chunks(response)) as chunks:
+        try:
             if objection := _objection(response.status):
                 failure = objection
                 raise aiohttp.ClientError(failure)
             failure = "the model server broke off its answer."
             if answer.has_started and not is_stream(response):
-                return await retell(response, chunks)
+                return await retell(response)
             await answer.start(response.status, _headers(response, answer.notes(exchange.route)))
-            async for chunk in chunks:
-                exchange.writing_since = time.monotonic()
-                await answer.write(chunk)
-                exchange.writing_since = None
+            await _pass_on(response.content, exchange, answer)
+        finally:
+            response.close()  # the connection, too, unless it was read to its end
         exchange.is_complete = upload.is_done  # else the server has not read all of the body
         return None
     except (aiohttp.ClientError, OSError) as error:
@@ -96,16 +92,19 @@ async def _exchange(
 async def _request(
     exchange: Exchange, server: Server, parcel: Parcel, upload: Upload
 ) -> aiohttp.ClientResponse:
-    url = URL(server.upstream.base_url + parcel.target, encoded=True)
+    url = server.url(parcel.target)
     ON_CONNECTED.set(exchange.connected)
     headers = upstream_headers(parcel.headers, server.key)
     if parcel.method in POST:
         headers.append(("content-length", str(parcel.body.length)))
+    asking = server.session.request(
+        parcel.method, url, data=upload.data, headers=headers, allow_redirects=False
+    )
     try:
+        if upload.is_done:  # whole: no server can hold it up
+            return await asking
         async with upload.limit:
-            return await server.session.request(
-                parcel.method, url, data=upload.data, headers=headers, allow_redirects=False
-            )
+            return await asking
     except MovedError:
         raise
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
@@ -114,13 +113,12 @@ async def _request(
         upload.is_answered = True
 
 
-async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """The answer as it comes; the connection closes unless it was read to its end."""
-    try:
-        async for chunk in response.content.iter_any():
-            yield chunk
-    finally:
-        response.close()
+async def _pass_on(content: aiohttp.StreamReader, exchange: Exchange, answer: Answer) -> None:
+    """The answer as it comes; the end goes with the last chunk where that is known to be it."""
+    while not answer.is_finished and (chunk := await content.readany()):
+        exchange.writing_since = time.monotonic()
+        await answer.write(chunk, is_last=content.at_eof())
+        exchange.writing_since = None
 
 
 def _objection(status: int) -> str:

@@ -4,6 +4,7 @@ No method here awaits, so nothing can come between a check and its count.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -15,12 +16,13 @@ from gateway.edge.exchange import Exchange
 from gateway.edge.paces import Paces
 from gateway.edge.queue import Turn, Unsure
 from gateway.edge.refusals import EdgeRefusal, refuse
-from gateway.edge.routing import Asked, Caller, Route, choose, routes_to
+from gateway.edge.routing import Asked, Caller, Route, candidates, choose, routes_to
 from gateway.edge.slots import Slots
 from gateway.edge.table import Table
 from gateway.edge.waiting import NOTHING_SAID, STOPPING, Waiters
 
 _STALLED = refuse("request_timeout", "the client does not read its answer.")
+AHEAD_SECONDS = 3.0  # more than lies between two sweeps
 UNREACHABLE = "the model server cannot be reached."
 
 
@@ -84,6 +86,12 @@ class Gate:
             max_age=self._config.table_max_age,
         )
 
+    def known(self, caller: Caller, asked: Asked) -> EdgeRefusal | None:
+        """Why nothing can be asked at this moment: by whom, and of which lane."""
+        max_age = self._config.table_max_age
+        found = candidates(self.table(), caller, asked, self._clock.now(), max_age=max_age)
+        return found if isinstance(found, EdgeRefusal) else None
+
     def enter(
         self, turn: Turn, told: Mapping[str, bool] = NOTHING_SAID
     ) -> Exchange | EdgeRefusal | Unsure:
@@ -141,13 +149,13 @@ class Gate:
             return
         now = self._clock.now()
         route = exchange.route
-        found = ending(
-            table.lanes.get(route.lane.slug),
-            _running(exchange),
-            now,
-            self._config.drain_seconds,
-        )
+        lane = table.lanes.get(route.lane.slug)
         exchange.clear_alarm()
+        exchange.review_at = route.until - AHEAD_SECONDS
+        if lane is route.lane and now < exchange.review_at and not (lane.draining or lane.cut):
+            return  # nobody else's booking begins before `until`; the sweep asks again in time
+        exchange.review_at = math.inf
+        found = ending(lane, _running(exchange), now, self._config.drain_seconds)
         if found is None:
             return
         if found.at <= now:
@@ -170,11 +178,14 @@ class Gate:
         self.waiters.walk()
 
     def sweep(self) -> None:
-        """End exchanges whose client has not taken a byte for long: they hold a server's slot."""
+        """Set ends that are near; end exchanges whose client has not taken a byte for long."""
         self.waiters.walk()
+        now = self._clock.now()
         limit = self._clock.monotonic() - self._config.stalled_seconds
         for exchanges in self._inside.values():
             for exchange in exchanges:
+                if exchange.review_at <= now:
+                    self.review(exchange)
                 if exchange.writing_since is not None and exchange.writing_since < limit:
                     exchange.stop(_STALLED)
 
@@ -202,7 +213,16 @@ class Gate:
         return self._slots.take_now(slug, slots) if said is None else said
 
     def _admit(self, route: Route, turn: Turn) -> Exchange:
-        exchange = Exchange(route, lambda: self._is_still(exchange, turn.caller, turn.asked))
+        table = self.table()
+        stale_at = table.confirmed_at + self._config.table_max_age if table else 0.0
+        until = min(route.until, stale_at)
+
+        def is_still_right() -> bool:
+            # The same table, and no booking has begun or ended: what was chosen is still right.
+            is_same = self.table() is table and self._clock.now() < until
+            return is_same or self._is_still(exchange, turn.caller, turn.asked)
+
+        exchange = Exchange(route, is_still_right)
         exchange.has_slot = turn.needs_slot and route.upstream.slots is not None
         exchange.began = self._clock.monotonic()
         turn.wanted = ()

@@ -1,8 +1,6 @@
 """What a model server says in place of a stream, when the client's 200 is out already: a refusal
 in its own words, for an event of the stream."""
 
-from collections.abc import AsyncIterator
-
 import aiohttp
 import orjson
 
@@ -18,10 +16,10 @@ def is_stream(response: aiohttp.ClientResponse) -> bool:
     return response.status == 200 and kind.lower().startswith("text/event-stream")
 
 
-async def retell(response: aiohttp.ClientResponse, chunks: AsyncIterator[bytes]) -> EdgeRefusal:
+async def retell(response: aiohttp.ClientResponse) -> EdgeRefusal:
     """The server's own status and words, as far as they are needed."""
     body = b""
-    async for chunk in chunks:
+    async for chunk in response.content.iter_any():
         body += chunk
         if len(body) >= _MOST_BYTES:
             break

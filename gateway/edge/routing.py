@@ -4,13 +4,14 @@ Order: token, lane, ownership, whole GPU, unknown model, loading for the owner o
 progress, draining, loading, failed, none, not loaded, limits.
 """
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from gateway.edge import verdicts
 from gateway.edge.refusals import EdgeRefusal
-from gateway.edge.table import Grant, LaneRoute, Table, TokenEntry, Upstream
+from gateway.edge.table import Grant, LaneRoute, OwnLanes, Table, TokenEntry, Upstream
 
 MAX_AGE = 300.0
 SCOPES = frozenset({"inference", "admin"})
@@ -46,6 +47,7 @@ class Route:
     token: TokenEntry
     grant: Grant | None = None  # the caller's booking in progress
     fallback: str | None = None  # the preset that serves in place of the booked one
+    until: float = -math.inf  # as long as the table stays, nothing changes before this time
 
 
 def choose(  # the shape is fixed by the design; the keywords have defaults
@@ -106,15 +108,17 @@ def candidates(
     token = identify(table, caller, now, is_stale=is_stale)
     if isinstance(token, EdgeRefusal):
         return token
-    lanes = tuple(permitted(table, token, request.lane))
-    own = tuple(lane for lane in lanes if _is_owner(lane, token, now))
+    lanes = permitted(table, token, request.lane)
+    own = _own(table, token.owner_id, now)
+    if own:
+        own = tuple([lane for lane in own if _is_asked(lane.slug, token, request.lane)])
     if is_stale and not own:
         return verdicts.gateway_stale(now - table.confirmed_at)
     if not lanes:
         return verdicts.no_lane(request.lane)
     if request.lane is None and len(own) > 1:
         own = _booked_for(own, table, request, now) or own
-    return Candidates(table, token, own or lanes)
+    return Candidates(table, token, own or tuple(lanes))
 
 
 def identify(
@@ -135,7 +139,7 @@ def serve(
     table: Table, token: TokenEntry, lane: LaneRoute, request: Asked, now: float
 ) -> Route | EdgeRefusal:
     """Whether this one lane serves the request now, in the order of refusals."""
-    grant = active_grant(lane, now)
+    grant, until = grant_at(lane, now)
     if grant is not None and grant.owner_id != token.owner_id:
         return verdicts.gpu_reserved(lane, grant, now)
     if grant is not None and grant.preset is None:
@@ -151,37 +155,66 @@ def serve(
     booked = grant.preset if grant is not None and is_fallback else None
     if request.name is not None and not _holds(upstream, table, request.name, booked):
         return verdicts.model_not_loaded(table, lane, upstream, request.name, now)
-    return Route(lane, upstream, token, grant, upstream.preset if is_fallback else None)
+    if token.expires_at is not None:
+        until = min(until, token.expires_at)
+    return Route(lane, upstream, token, grant, upstream.preset if is_fallback else None, until)
 
 
 def active_grant(lane: LaneRoute, now: float) -> Grant | None:
-    """The booking in progress: start <= now < end. Grants come in order of start."""
+    """The booking in progress: start <= now < end."""
+    return grant_at(lane, now)[0]
+
+
+def grant_at(lane: LaneRoute, now: float) -> tuple[Grant | None, float]:
+    """The booking in progress, and until when that holds. Grants come in order of start."""
     for grant in lane.grants:
         if grant.start > now:
-            return None
+            return None, grant.start
         if now < grant.end:
-            return grant
-    return None
+            return grant, grant.end
+    return None, math.inf
 
 
-def permitted(table: Table, token: TokenEntry, slug: str | None) -> Iterable[LaneRoute]:
+def permitted(table: Table, token: TokenEntry, slug: str | None) -> Collection[LaneRoute]:
     """The lanes that this token may use: of all, or of the one that is named."""
     if slug is not None:
         lane = table.lanes.get(slug)
-        lanes: Iterable[LaneRoute] = () if lane is None else (lane,)
+        lanes: Collection[LaneRoute] = () if lane is None else (lane,)
     else:
         lanes = table.lanes.values()
-    return (lane for lane in lanes if not token.lanes or lane.slug in token.lanes)
+    return lanes if not token.lanes else [lane for lane in lanes if lane.slug in token.lanes]
+
+
+def _is_asked(slug: str, token: TokenEntry, named: str | None) -> bool:
+    return (named is None or slug == named) and (not token.lanes or slug in token.lanes)
+
+
+def _own(table: Table, owner_id: int, now: float) -> tuple[LaneRoute, ...]:
+    """The lanes that are this person's at the moment; remembered until that changes."""
+    known = table.own_lanes.get(owner_id)
+    if known is None or not known.since <= now < known.until:
+        known = table.own_lanes[owner_id] = find_own_lanes(table, owner_id, now)
+    return known.lanes
+
+
+def find_own_lanes(table: Table, owner_id: int, now: float) -> OwnLanes:
+    """The lanes whose booking in progress is this person's, and until when these are all."""
+    lanes, until = [], math.inf
+    for lane in table.lanes.values():
+        if not lane.may_be_of(owner_id):
+            continue
+        left = (one for one in lane.grants if one.owner_id == owner_id and one.end > now)
+        grant = next(left, None)
+        if grant is not None and grant.start <= now:
+            lanes.append(lane)
+        if grant is not None:
+            until = min(until, grant.end if grant.start <= now else grant.start)
+    return OwnLanes(tuple(lanes), now, until)
 
 
 def wanted_slug(table: Table, request: Asked) -> str | None:
     """The preset that the request names, by slug or alias."""
     return None if request.name is None else table.presets.get(request.name, request.name)
-
-
-def _is_owner(lane: LaneRoute, token: TokenEntry, now: float) -> bool:
-    grant = active_grant(lane, now)
-    return grant is not None and grant.owner_id == token.owner_id
 
 
 def _booked_for(

@@ -6,6 +6,7 @@ starts it: in its own place, or several times as the parent of workers.
 
 import argparse
 import asyncio
+import gc
 import logging
 import math
 import signal
@@ -36,6 +37,7 @@ KEEP_ALIVE_SECONDS = 75  # longer than clients keep an idle connection, so that 
 WORDS_SECONDS = 1  # for requests that were ended at last to say so
 _MADE_SECONDS = 0.02  # for connections that are accepted already to be made
 _LOOK_SECONDS = 0.05
+_GC_THRESHOLDS = (50_000, 20, 20)  # Python's 700 are one request's objects
 logger = logging.getLogger(__name__)
 
 
@@ -54,6 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
     server = server_of(config, sealer, parent)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # not so under nohup
         signal.signal(signal.SIGHUP, server.handle_exit)  # who keeps it running starts it anew
+    gc.freeze()  # what was imported stays: no collection needs to look at it
+    gc.set_threshold(*_GC_THRESHOLDS)
     server.run(sockets=[listening])
     return 0
 
@@ -155,6 +159,7 @@ def server_of(config: EdgeConfig, sealer: Sealer, parent: ParentLine | None = No
             access_log=False,
             log_config=None,
             server_header=False,
+            proxy_headers=False,  # nothing here asks who the client is
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=math.ceil(config.stop_seconds) + WORDS_SECONDS,
         ),

@@ -57,8 +57,9 @@ async def _serve(call: Call, reader: ModelReader | None, body: Spool) -> None:
         model = model_of(call.query)
     else:
         config = call.parts.config
+        seconds = None if call.has_whole_body else config.body_seconds
         refusal = await read_body(
-            call.receive, body, reader, limit=config.max_body_bytes, seconds=config.body_seconds
+            call.receive, body, reader, limit=config.max_body_bytes, seconds=seconds
         )
         call.bytes_in = body.length
         if refusal is not None:
@@ -93,12 +94,12 @@ def _screen(call: Call, fields: Fields) -> ModelReader | EdgeRefusal | None:
 def refuse_caller(call: Call) -> EdgeRefusal | None:
     """Who may not call at all, and what no lane's engine may be asked for."""
     passage = call.matched.passage
+    if passage is None:
+        return call.parts.gate.known(call.caller, Asked(None, call.lane))
     route = call.parts.gate.choose(call.caller, Asked(None, call.lane))
     if isinstance(route, EdgeRefusal):
         is_final = route.code in _BEFORE_THE_BODY or call.matched.route is OTHER
         return route if is_final else None
-    if passage is None:
-        return None
     return refuse_passage(route.upstream.engine, call.method, passage)
 
 

@@ -73,10 +73,16 @@ class LaneRoute:
     failure: str | None = None  # why the target failed
     retry_at: float | None = None
     grants: tuple[Grant, ...] = ()  # kept in order of start, whatever order they are given in
+    _owner_ids: frozenset[int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Sort the grants, so that a look-up may stop at the first one that is yet to start."""
         object.__setattr__(self, "grants", tuple(sorted(self.grants, key=lambda one: one.start)))
+        object.__setattr__(self, "_owner_ids", frozenset(one.owner_id for one in self.grants))
+
+    def may_be_of(self, owner_id: int) -> bool:
+        """Whether any of its bookings is this person's; spares a look at each for all others."""
+        return owner_id in self._owner_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,18 @@ class Table:
     lanes: Mapping[str, LaneRoute] = field(default_factory=dict)  # by slug
     presets: Mapping[str, str] = field(default_factory=dict)  # any known name -> preset slug
     catalogue: Mapping[str, ModelInfo] = field(default_factory=dict)  # by preset slug
+    own_lanes: "dict[int, OwnLanes]" = field(  # by owner: found once, not for each request
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLanes:
+    """The lanes whose booking in progress is a person's, which holds in [since, until)."""
+
+    lanes: tuple[LaneRoute, ...]
+    since: float
+    until: float
 
 
 @dataclass(frozen=True, slots=True)

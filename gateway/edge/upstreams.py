@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from aiohttp.connector import Connection
+from yarl import URL
 
 from gateway.edge.table import LaneRoute, Upstream
 from wire.sealing import Sealer
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from aiohttp.client_proto import ResponseHandler
 
+MOST_URLS = 200  # more than there are routes
 IDLE_SECONDS = 3.0  # llama-server closes an idle connection after five
 ON_CONNECTED: ContextVar[Callable[["Transport"], None]] = ContextVar("on_connected")
 
@@ -79,8 +81,18 @@ class Server:
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
         )
+        self._urls: dict[str, URL] = {}
         self.users = 0
         self.silent_seconds = timeout.sock_read or 3600.0  # may pass without a byte either way
+
+    def url(self, target: str) -> URL:
+        """Its address of a path and query, untouched; those without a query are remembered."""
+        url = self._urls.get(target)
+        if url is None:
+            url = URL(self.upstream.base_url + target, encoded=True)
+            if len(self._urls) < MOST_URLS and "?" not in target:
+                self._urls[target] = url
+        return url
 
 
 class ServerPool:
