@@ -13,9 +13,9 @@ import redis.asyncio as redis
 
 from gateway import usage
 from gateway.edge import metering
-from gateway.edge.edge import connect
 from gateway.edge.metering import UsageSink
 from gateway.edge.usage_spool import UsageSpool
+from gateway.edge.valkey import connect
 from gateway.models import UsageRecord
 from lanes import ticks
 from tests.conftest import ValkeyServer

@@ -5,11 +5,6 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
-import redis.asyncio as redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-
 from gateway.edge.answer_headers import RouteNotes
 from gateway.edge.call import Parts
 from gateway.edge.clock import EdgeClock
@@ -32,16 +27,15 @@ from gateway.edge.table import Table
 from gateway.edge.typical import TypicalTimes
 from gateway.edge.upstreams import ServerPool
 from gateway.edge.usage_spool import UsageSpool
+from gateway.edge.valkey import BROKEN, connect
 from wire.edges import HEARTBEAT_SECONDS
 from wire.sealing import Sealer
 
 logger = logging.getLogger(__name__)
-VALKEY_SECONDS = 2.0  # for any answer; what waits is off the request's path
 _AGAIN_SECONDS = 1.0
 _CANCEL_AGAIN_SECONDS = 0.2
 _SWEEP_SECONDS = 1.0
 _FIRST_LOOK_SECONDS = 3.0
-_BROKEN = (RedisError, OSError, TimeoutError)
 _LEAVING_SECONDS = 2.0  # for cancelled requests to close their connections
 
 
@@ -121,7 +115,7 @@ class Edge:
 
     async def _look_first(self) -> None:
         """Be known to the hosts, and hold the table, before the first request is taken."""
-        with contextlib.suppress(*_BROKEN):
+        with contextlib.suppress(*BROKEN):
             async with asyncio.timeout(_FIRST_LOOK_SECONDS):
                 await self.holder.refresh()
                 await self.reporter.write()
@@ -199,13 +193,3 @@ async def _end_all(tasks: Iterable["asyncio.Task[None]"]) -> None:
         for task in pending:
             task.cancel()
         _, pending = await asyncio.wait(pending, timeout=_CANCEL_AGAIN_SECONDS)
-
-
-def connect(url: str) -> "redis.Redis":
-    """A client whose every answer has a time limit; nothing is tried twice behind our back."""
-    return redis.Redis.from_url(
-        url,
-        socket_connect_timeout=VALKEY_SECONDS,
-        socket_timeout=VALKEY_SECONDS,
-        retry=Retry(NoBackoff(), 0),
-    )

@@ -3,14 +3,13 @@
 import asyncio
 
 import redis.asyncio as redis
-from redis.exceptions import RedisError
 
 from gateway.edge.buckets import Bucket
 from gateway.edge.clock import EdgeClock
 from gateway.edge.limits import Limits
+from gateway.edge.valkey import BROKEN
 from wire.edges import RATE_PREFIX
 
-_BROKEN = (RedisError, OSError, TimeoutError)
 _AGAIN_SECONDS = 1.0
 _AT_ONCE = 500
 _MOST = 50_000  # buckets: no more people than that have called within minutes
@@ -32,7 +31,7 @@ class Heritage:
             await self.wanted.wait()
             try:
                 found = await self._read()
-            except _BROKEN:
+            except BROKEN:
                 await asyncio.sleep(_AGAIN_SECONDS)
                 continue
             self.wanted.clear()

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import redis.asyncio as redis
-from redis.exceptions import RedisError
 
 from gateway.edge.clock import EdgeClock
+from gateway.edge.pauses import pause
 from gateway.edge.table import (
     CATALOGUE_PART,
     LANE_PREFIX,
@@ -30,6 +30,7 @@ from gateway.edge.table import (
     decode_tokens,
     digest_of,
 )
+from gateway.edge.valkey import BROKEN
 from wire.edges import TABLE_CHANNEL, TABLE_HEAD, TABLE_PARTS
 from wire.sealing import Sealer
 
@@ -38,7 +39,6 @@ READ_EVERY_SECONDS = 1.0
 _LISTEN_SECONDS = 10.0
 _LARGE_PART_BYTES = 32_768  # parsed in a thread, so that no stream waits for it
 _TORN_READS = 3  # a head may be replaced between its reading and that of its parts
-_BROKEN = (RedisError, OSError, TimeoutError)
 
 
 class TableHolder:
@@ -69,7 +69,7 @@ class TableHolder:
             while True:
                 self._wake.clear()
                 await self.refresh()
-                await _wait(self._wake, READ_EVERY_SECONDS)
+                await pause(self._wake, READ_EVERY_SECONDS)
 
     async def refresh(self) -> None:
         """Read once, if Valkey answers; says in the log when it stops or starts answering."""
@@ -79,7 +79,7 @@ class TableHolder:
                     if await self._read():
                         break
             self._note("")
-        except _BROKEN as error:
+        except BROKEN as error:
             self._note(f"Valkey does not answer: {error}")
         except TableError as error:
             self._note(f"{error}; what is held stays in force")
@@ -92,7 +92,7 @@ class TableHolder:
                     while True:
                         if await channel.get_message(timeout=_LISTEN_SECONDS):
                             self._wake.set()
-            except _BROKEN:
+            except BROKEN:
                 await asyncio.sleep(READ_EVERY_SECONDS)
 
     async def _read(self) -> bool:
@@ -187,11 +187,3 @@ def _parse(name: str, payload: bytes | str, digest: str) -> Any:
         return decode_lane(payload) if name.startswith(LANE_PREFIX) else payload
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise TableError(f"the route table's part {name} is of another format: {error}") from error
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return

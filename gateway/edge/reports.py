@@ -5,16 +5,15 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from redis.exceptions import RedisError
-
 from gateway.edge.clock import EdgeClock
+from gateway.edge.pauses import pause
 from gateway.edge.table import Table
+from gateway.edge.valkey import BROKEN
 from wire.edges import HEARTBEAT_SECONDS, EdgeReport, LaneCount
 
 logger = logging.getLogger(__name__)
 COALESCE_SECONDS = 0.1  # ordinary changes of a count wait so long for each other
 _GOODBYE_SECONDS = 2.0
-_BROKEN = (RedisError, OSError, TimeoutError)
 
 
 class Reporter:
@@ -57,17 +56,17 @@ class Reporter:
             try:
                 await self.write()
                 self._note(is_silent=False)
-            except _BROKEN:
+            except BROKEN:
                 self._note(is_silent=True)
-            await _wait(self._changed, written_at + HEARTBEAT_SECONDS - time.monotonic())
-            await _wait(self._urgent, written_at + COALESCE_SECONDS - time.monotonic())
+            await pause(self._changed, written_at + HEARTBEAT_SECONDS - time.monotonic())
+            await pause(self._urgent, written_at + COALESCE_SECONDS - time.monotonic())
 
     async def goodbye(self) -> None:
         """Leave the barrier; nothing is in flight any more."""
         try:
             async with asyncio.timeout(_GOODBYE_SECONDS):
                 await self.write(goodbye=True)
-        except _BROKEN:
+        except BROKEN:
             logger.warning("could not take leave of the hosts: Valkey does not answer")
 
     async def write(self, *, goodbye: bool = False) -> None:
@@ -89,13 +88,3 @@ class Reporter:
             self._is_silent = is_silent
             words = "cannot be told" if is_silent else "are told again"
             logger.warning("the hosts %s what is in flight", words)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    if event.is_set() or seconds <= 0:
-        return
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return

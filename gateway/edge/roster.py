@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import redis.asyncio as redis
-from redis.exceptions import RedisError
 
 from gateway.edge.clock import EdgeClock
 from gateway.edge.company import Company
+from gateway.edge.valkey import BROKEN
 from wire.edges import (
     EDGE_NEWS,
     EDGES,
@@ -23,7 +23,6 @@ from wire.edges import (
 )
 
 logger = logging.getLogger(__name__)
-_BROKEN = (RedisError, OSError, TimeoutError)
 _LISTEN_SECONDS = 10.0
 _FORGET_SECONDS = 86_400.0  # a field of EDGES that nobody writes any more; hosts remember by file
 _TIDY_SECONDS = 60.0
@@ -139,7 +138,7 @@ class Roster:
                         message = await channel.get_message(timeout=_LISTEN_SECONDS)
                         if message is not None:
                             self._hear(message["channel"].decode(), message["data"].decode())
-            except _BROKEN:
+            except BROKEN:
                 await asyncio.sleep(HEARTBEAT_SECONDS)
 
     def _hear(self, channel: str, words: str) -> None:

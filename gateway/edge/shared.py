@@ -9,19 +9,18 @@ import logging
 from typing import Any
 
 import redis.asyncio as redis
-from redis.exceptions import RedisError
 
 from gateway.edge.company import Company, Question
 from gateway.edge.limits import Limits
 from gateway.edge.roster import Roster
 from gateway.edge.slots import Slots
+from gateway.edge.valkey import BROKEN
 from wire.edges import EDGE_NEWS, FREED_PREFIX, LIVING, SILENT_AFTER_SECONDS
 
 logger = logging.getLogger(__name__)
 ANSWER_SECONDS = 0.05
 CONNECT_SECONDS = 2.0  # off the request path, after Valkey was away
 AGAIN_SECONDS = 0.2
-_BROKEN = (RedisError, OSError, TimeoutError)
 
 # KEYS: living edges, a hash per lane, a hash per bucket. ARGV: this edge, ms after which an edge is
 # silent, news channel, prefix of the channels of freed lanes; number of other edges and their
@@ -176,7 +175,7 @@ class Shared:
             async with asyncio.timeout(CONNECT_SECONDS if was_away else ANSWER_SECONDS):
                 answer = await self._call(slots, limits)
             is_answered = True
-        except _BROKEN as error:
+        except BROKEN as error:
             self._note_away(error)
         finally:
             self._company.is_away = not is_answered

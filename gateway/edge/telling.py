@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import orjson
 
 from gateway.edge.answer import Answer
+from gateway.edge.pauses import pause
 from gateway.edge.queue import Turn
 from gateway.edge.waiting import Waiters
 
@@ -32,7 +33,7 @@ class Teller:
     async def stay(self, turn: Turn, ended: asyncio.Event) -> None:
         """Until the waiting has ended. Writes no faster than the client reads."""
         if not self.answer.has_started:
-            await _wait(ended, MOMENT_SECONDS)
+            await pause(ended, MOMENT_SECONDS)
         if not ended.is_set() and not self.answer.has_started and not self.is_stream():
             await ended.wait()
         said, said_at = "", 0.0
@@ -41,7 +42,7 @@ class Teller:
             if text != said or now - said_at >= HEARTBEAT_SECONDS:
                 await self._say(text, turn, ended)
                 said, said_at = text, now
-            await _wait(ended, LOOK_SECONDS)
+            await pause(ended, LOOK_SECONDS)
 
     def _text(self, turn: Turn) -> str:
         position = self.waiters.queue.position(turn)
@@ -72,9 +73,3 @@ def asks_for_stream(body: bytes) -> bool:
     except orjson.JSONDecodeError:
         return False
     return isinstance(value, dict) and value.get("stream") is True
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
