@@ -1,12 +1,12 @@
 """What a token and its owner may use in a minute: asked once per request, charged at its end."""
 
 from gateway.edge.call import Call
+from gateway.edge.limits import has_limits
 from gateway.edge.queue import Turn
 from gateway.edge.record import counts_of, token_of
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.route import ModelIn
 from gateway.edge.slot_routes import needs_slot
-from gateway.edge.table import TokenEntry
 
 _BYTES_OF_A_TOKEN = 4  # of a prompt, where nobody has counted
 
@@ -14,7 +14,7 @@ _BYTES_OF_A_TOKEN = 4  # of a prompt, where nobody has counted
 async def within_limits(call: Call, turn: Turn) -> EdgeRefusal | None:
     """Count the request, unless it is refused for what comes before limits."""
     token = token_of(call)
-    if token is None or not _is_limited(token):
+    if token is None or not has_limits(token):
         return None
     gate = call.parts.gate
     found = gate.routes(turn)
@@ -47,12 +47,3 @@ def tokens_of(call: Call) -> int:
 def _is_text(call: Call) -> bool:
     route = call.matched.route
     return route.model_in is ModelIn.JSON and needs_slot(call.method, call.matched)
-
-
-def _is_limited(token: TokenEntry) -> bool:
-    return not (
-        token.requests_per_minute is None
-        and token.tokens_per_minute is None
-        and token.owner_requests_per_minute is None
-        and token.owner_tokens_per_minute is None
-    )

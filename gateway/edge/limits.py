@@ -186,7 +186,7 @@ class Limits:
         return words
 
     def _limits_of(self, token: TokenEntry) -> tuple[Limit, ...]:
-        if not _has_limits(token):
+        if not has_limits(token):
             return ()
         account = self._accounts.get(token.token_id)
         if account is None or account.entry is not token:
