@@ -209,7 +209,8 @@ class Limits:
                 yield Limit(name, most, bucket, is_counted)
 
 
-def _has_limits(token: TokenEntry) -> bool:
+def has_limits(token: TokenEntry) -> bool:
+    """Whether any limit holds for this token."""
     return not (
         token.requests_per_minute is None
         and token.tokens_per_minute is None
