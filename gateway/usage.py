@@ -2,9 +2,10 @@
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import redis
 from django.contrib.auth import get_user_model
@@ -15,7 +16,7 @@ from gateway.models import ApiToken, UsageRecord
 from lanes import ticks
 from lanes.models import Lane
 from wire.edges import USAGE_STREAM
-from wire.usage import Usage, decode_usage
+from wire.usage import USAGE_WAITING, Usage, decode_entry
 
 log = logging.getLogger(__name__)
 
@@ -26,13 +27,31 @@ LOCK_SECONDS = 30
 BATCH = 100  # rows in one transaction: more would make bookings on SQLite wait
 PAUSE_SECONDS = 0.05  # between two; PostgreSQL's writers do not wait for each other
 BUDGET_SECONDS = 1.0  # of one call, so that no task is long
-DROPPED = "ss:usage:dropped"  # how many entries were ever taken off that were no records
-Entry = tuple[bytes, dict[bytes, bytes] | None]
+DROPPED = "ss:usage:dropped"  # how many were ever taken off that were no records
+# Takes entries off the stream, each given with the number of its records.
+_TAKE_OFF = """
+local gone = 0
+for i = 3, #ARGV, 2 do
+  redis.call('XACK', KEYS[1], ARGV[1], ARGV[i])
+  if redis.call('XDEL', KEYS[1], ARGV[i]) == 1 then gone = gone + ARGV[i + 1] end
+end
+local waiting = (tonumber(redis.call('GET', KEYS[2])) or 0) - gone
+redis.call('SET', KEYS[2], math.max(waiting, redis.call('XLEN', KEYS[1])))
+return redis.call('INCRBY', KEYS[3], ARGV[2])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of the stream: one record or many, None for each that is none."""
+
+    entry_id: bytes
+    records: Sequence[Usage | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What one call has moved: stream entries taken off, and how many of them were no records."""
+    """What one call has moved: stream entries taken off, and how much in them was no record."""
 
     entries: int = 0
     dropped: int = 0
@@ -40,7 +59,7 @@ class Ingested:
 
 
 def ingest(limit: int = BATCH) -> Ingested:
-    """Move what waits, at most `limit` rows a batch, for about a second.
+    """Move what waits, at most `limit` rows a transaction, for about a second.
 
     Safe to repeat: an entry is taken off the stream only after it is in the database, where its
     request id is unique. Answers at once when another ingester is at work, or without Valkey.
@@ -75,41 +94,57 @@ def store_records(records: Iterable[Usage]) -> None:
 def _ingest_batches(valkey: redis.Redis, limit: int) -> Ingested:
     _ensure_group(valkey)
     entries = dropped = 0
-    pause = PAUSE_SECONDS if connection.vendor == "sqlite" else 0.0
     deadline = time.monotonic() + BUDGET_SECONDS
-    while batch := _next_batch(valkey, limit):
-        entries += len(batch)
-        dropped += _move(valkey, batch)
-        if len(batch) == limit and time.monotonic() >= deadline:
-            return Ingested(entries, dropped, is_more=True)
-        if len(batch) == limit:
-            time.sleep(pause)
+    while read := _next_entries(valkey, limit):
+        for batch in _batches(read, limit):
+            entries += len(batch)
+            dropped += _move(valkey, batch, limit)
+            if _size(batch) >= limit and time.monotonic() >= deadline:
+                return Ingested(entries, dropped, is_more=True)
     return Ingested(entries, dropped)
 
 
-def _move(valkey: redis.Redis, batch: list[Entry]) -> int:
-    """Into the database, then off the stream; says how many entries were no records."""
-    decoded = [decode_usage(fields) if fields else None for _, fields in batch]
-    records = [record for record in decoded if record is not None]
-    store_records(records)
-    ids, dropped = [entry_id for entry_id, _ in batch], len(batch) - len(records)
-    with valkey.pipeline(transaction=True) as pipeline:
-        pipeline.xack(USAGE_STREAM, GROUP, *ids)
-        pipeline.xdel(USAGE_STREAM, *ids)
-        pipeline.incrby(DROPPED, dropped)
-        total = pipeline.execute()[-1]
+def _batches(entries: Iterable[Entry], limit: int) -> Iterator[list[Entry]]:
+    """Entries together until they have `limit` records or more."""
+    batch: list[Entry] = []
+    for entry in entries:
+        batch.append(entry)
+        if _size(batch) >= limit:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _size(batch: Iterable[Entry]) -> int:
+    return sum(len(entry.records) for entry in batch)
+
+
+def _move(valkey: redis.Redis, batch: list[Entry], limit: int) -> int:
+    """Into the database, then off the stream; says how much was no record."""
+    records = [record for entry in batch for record in entry.records if record is not None]
+    for start in range(0, len(records), limit):
+        store_records(records[start : start + limit])
+        if start + limit <= len(records):
+            time.sleep(PAUSE_SECONDS if connection.vendor == "sqlite" else 0.0)
+    dropped = _size(batch) - len(records)
+    sizes = [part for entry in batch for part in (entry.entry_id, len(entry.records))]
+    keys = (USAGE_STREAM, USAGE_WAITING, DROPPED)
+    total = valkey.eval(_TAKE_OFF, len(keys), *keys, GROUP, dropped, *sizes)
     if dropped:
         log.warning("usage entries that are no records: dropped count=%s ever=%s", dropped, total)
     return dropped
 
 
-def _next_batch(valkey: redis.Redis, limit: int) -> list[Entry]:
+def _next_entries(valkey: redis.Redis, limit: int) -> list[Entry]:
     """What an earlier call has read and not finished; then what is new."""
     for start in ("0", ">"):
-        read = valkey.xreadgroup(GROUP, CONSUMER, {USAGE_STREAM: start}, count=limit)
-        batch: list[Entry] = read[0][1] if read else []  # type: ignore[assignment, index]
-        if batch:
-            return batch
+        read: Any = valkey.xreadgroup(GROUP, CONSUMER, {USAGE_STREAM: start}, count=limit)
+        if read and read[0][1]:
+            return [
+                Entry(entry_id, decode_entry(fields) if fields else [None])
+                for entry_id, fields in read[0][1]
+            ]
     return []
 
 

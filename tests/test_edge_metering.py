@@ -23,7 +23,7 @@ from tests.edge_harness import MEMBER, OWNER, STRANGER, Running, bearer, edge_at
 from tests.edge_harness import upstream as upstream_at
 from tests.edge_processes import edge_process, publishing
 from wire.edges import USAGE_STREAM
-from wire.usage import Usage, decode_usage
+from wire.usage import Usage, decode_entry
 
 pytestmark = pytest.mark.valkey
 
@@ -36,11 +36,14 @@ async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
 
 async def _records(client: "redis.Redis", count: int, seconds: float = 5) -> list[Usage]:
     async with asyncio.timeout(seconds):
-        while await client.xlen(USAGE_STREAM) < count:
+        while len(found := await _in_stream(client)) < count:
             await asyncio.sleep(0.01)
+    return found
+
+
+async def _in_stream(client: "redis.Redis") -> list[Usage]:
     entries: Any = await client.xrange(USAGE_STREAM)
-    found = [decode_usage(fields) for _, fields in entries]
-    return [usage for usage in found if usage is not None]
+    return [usage for _, fields in entries for usage in decode_entry(fields) if usage is not None]
 
 
 async def test_a_request_is_recorded_with_its_tokens_and_never_its_words(edge: Running) -> None:

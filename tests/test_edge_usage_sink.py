@@ -21,7 +21,7 @@ from lanes import ticks
 from tests.conftest import ValkeyServer
 from tests.edge_harness import until
 from wire.edges import USAGE_STREAM
-from wire.usage import STREAM_LENGTH, Usage, decode_usage, encode_line
+from wire.usage import STREAM_LENGTH, USAGE_WAITING, Usage, decode_entry, encode_line, encode_usage
 
 pytestmark = pytest.mark.valkey
 ENOUGH = 2**30
@@ -56,6 +56,10 @@ def put(sink: UsageSink, first: int, last: int) -> None:
         sink.put(Usage(f"{number:06d}", 1.0, "/v1/x", 200, 1.0))
 
 
+def id_of(record: Usage) -> str:
+    return record.request_id
+
+
 def ids(first: int, last: int) -> list[str]:
     return [f"{number:06d}" for number in range(first, last)]
 
@@ -69,11 +73,15 @@ async def read(url: str) -> list[str]:
 
 
 async def taken(client: "redis.Redis") -> list[str]:
-    """The request ids of what is in the stream, taken off as by the worker."""
-    entries: Any = await client.xrange(USAGE_STREAM, count=5_000)
+    """The request ids of what is in the stream, which is emptied."""
+    entries: Any = await client.xrange(USAGE_STREAM)
     if entries:
         await client.xdel(USAGE_STREAM, *[entry_id for entry_id, _ in entries])
-    return [found.request_id for _, fields in entries if (found := decode_usage(fields))]
+    return ids_in(entries)
+
+
+def ids_in(entries: Any) -> list[str]:
+    return [each.request_id for _, fields in entries for each in decode_entry(fields) if each]
 
 
 def ingested() -> list[str]:
@@ -144,7 +152,7 @@ async def test_without_a_consumer_the_stream_stays_at_its_bound_and_the_file_has
             put(sink, first, first + 1_000)
             await until(lambda: sink.buffered < 5_000)
         await until(lambda: not sink.buffered, 60)
-        assert await client.xlen(USAGE_STREAM) == STREAM_LENGTH
+        assert len(ids_in(await client.xrange(USAGE_STREAM))) == STREAM_LENGTH
         written = b"".join(path.read_bytes() for path in sorted(tmp_path.rglob("*.jsonl")))
         assert written.count(b"\n") == 50_000
         found: list[str] = []
@@ -156,6 +164,58 @@ async def test_without_a_consumer_the_stream_stays_at_its_bound_and_the_file_has
     assert is_same
     assert sink.dropped == 0
     await client.aclose()
+
+
+async def test_of_a_batch_that_the_stream_has_no_room_for_the_first_records_are_taken(
+    valkey_server: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metering, "STREAM_LENGTH", 250)
+    client = connect(valkey_server.url)
+    async with sinking(valkey_server.url, tmp_path) as sink:
+        put(sink, 0, 500)
+        await until(lambda: sink.spooled_bytes and not sink.buffered)
+        assert ids_in(await client.xrange(USAGE_STREAM)) == ids(0, 250)
+        assert await client.get(USAGE_WAITING) == b"250"
+        found = await taken(client)
+        await until(lambda: not sink.spooled_bytes)
+    assert found + await taken(client) == ids(0, 500)
+    assert sink.dropped == 0
+    await client.aclose()
+
+
+async def test_entries_of_earlier_edges_fill_the_stream_as_well(
+    valkey_server: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metering, "STREAM_LENGTH", 12)
+    client = connect(valkey_server.url)
+    for number in range(10):
+        entry: Any = encode_usage(Usage(f"{number:06d}", 1.0, "/v1/x", 200, 1.0))
+        await client.xadd(USAGE_STREAM, entry)
+    async with sinking(valkey_server.url, tmp_path) as sink:
+        put(sink, 10, 15)
+        await until(lambda: sink.spooled_bytes)
+        assert await taken(client) == ids(0, 12)
+        await until(lambda: not sink.spooled_bytes)
+    assert await taken(client) == ids(12, 15)
+    await client.aclose()
+
+
+async def test_the_room_that_the_worker_makes_is_filled_and_no_more(
+    valkey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+    monkeypatch.setattr(usage, "store_records", lambda records: found.extend(map(id_of, records)))
+    monkeypatch.setattr(metering, "STREAM_LENGTH", 130)
+    async with sinking(valkey, tmp_path) as sink:
+        put(sink, 0, 3_000)
+        while len(found) < 3_000:
+            assert int(ticks.valkey().get(USAGE_WAITING) or 0) <= 130
+            usage.ingest()
+            await asyncio.sleep(0.001)
+    assert found == ids(0, 3_000)
+    assert ticks.valkey().get(USAGE_WAITING) == b"0"
+    assert sink.dropped == 0
+    ticks.valkey().close()
 
 
 async def test_what_neither_valkey_nor_the_file_takes_is_dropped_oldest_first_and_counted(

@@ -12,7 +12,7 @@ from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, edge_at, grant, key_of, until
 from tests.ws_client import closed, open_socket, serve, until_counted
 from wire.edges import USAGE_STREAM
-from wire.usage import Usage, decode_usage
+from wire.usage import Usage, decode_entry
 
 pytestmark = pytest.mark.valkey
 SCOPE: dict[str, Any] = {
@@ -126,10 +126,12 @@ async def test_a_session_that_was_ended_or_left_is_recorded_as_that(
 
 
 async def _records(edge: Running, count: int) -> list[Usage]:
-    client = edge.publisher.client
     async with asyncio.timeout(5):
-        while await client.xlen(USAGE_STREAM) < count:
+        while len(found := await _in_stream(edge)) < count:
             await asyncio.sleep(0.01)
-    entries: Any = await client.xrange(USAGE_STREAM)
-    found = [decode_usage(fields) for _, fields in entries]
-    return [usage for usage in found if usage is not None]
+    return found
+
+
+async def _in_stream(edge: Running) -> list[Usage]:
+    entries: Any = await edge.publisher.client.xrange(USAGE_STREAM)
+    return [usage for _, fields in entries for usage in decode_entry(fields) if usage is not None]

@@ -17,7 +17,17 @@ from lanes.refusals import Refusal
 from tests import builders
 from tests.conftest import ValkeyServer
 from wire.edges import USAGE_STREAM
-from wire.usage import FIELD, Usage, decode_usage, encode_usage
+from wire.usage import (
+    FIELD,
+    FIELD_OF_MANY,
+    USAGE_WAITING,
+    Usage,
+    decode_entry,
+    decode_usage,
+    encode_line,
+    encode_usage,
+    pack_lines,
+)
 
 ARRIVAL = builders.NOON.timestamp()
 CALL = Usage(
@@ -48,6 +58,12 @@ def stream(valkey: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def report(*records: Usage) -> None:
     for record in records:
         ticks.valkey().xadd(USAGE_STREAM, encode_usage(record))  # type: ignore[arg-type]
+
+
+def report_packed(*lines: bytes) -> None:
+    """One entry, as edges add it."""
+    ticks.valkey().xadd(USAGE_STREAM, {FIELD_OF_MANY: pack_lines(lines)})
+    ticks.valkey().incrby(USAGE_WAITING, len(lines))
 
 
 def many(count: int) -> list[Usage]:
@@ -113,6 +129,18 @@ def test_a_payload_of_another_kind_is_none(text: bytes) -> None:
     assert decode_usage({b"other": text}) is None
 
 
+def test_an_entry_of_many_records_is_read_line_by_line() -> None:
+    lines = [encode_line(each) for each in many(3)]
+    entry = {FIELD_OF_MANY.encode(): pack_lines([lines[0], b"{", lines[1], b"", lines[2]])}
+    first, second, third = many(3)
+    assert decode_entry(entry) == [first, None, second, None, third]
+
+
+def test_an_entry_of_an_earlier_edge_is_read() -> None:
+    assert decode_entry({FIELD.encode(): encode_line(CALL)}) == [CALL]
+    assert decode_entry({b"foreign": b"1"}) == [None]
+
+
 def test_long_texts_are_cut_to_their_columns() -> None:
     record = decoded(route="/" * 500, preset="p" * 500, code="c" * 500)
     assert record is not None
@@ -176,7 +204,32 @@ def test_bad_entries_are_counted_and_dropped_beside_good_ones(
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("stream")
-def test_rows_are_written_in_batches_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_records_are_counted_singly_beside_good_ones_in_one_entry() -> None:
+    lines = [encode_line(each) for each in many(3)]
+    report_packed(*lines[:2], b"{", b"", lines[2])
+    assert usage.ingest() == usage.Ingested(entries=1, dropped=2)
+    assert UsageRecord.objects.count() == 3
+    assert (waiting(), ticks.valkey().get(USAGE_WAITING)) == ((0, 0), b"0")
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_the_records_that_wait_are_counted_down_as_entries_go() -> None:
+    lines = [encode_line(each) for each in many(50)]
+    report_packed(*lines[:20])
+    report(many(50)[20])
+    usage.ingest(1)
+    ticks.valkey().incrby(USAGE_WAITING, 7)  # some that somebody else has taken off
+    assert ticks.valkey().get(USAGE_WAITING) == b"7"
+    report_packed(*lines[21:])
+    usage.ingest(1)
+    assert UsageRecord.objects.count() == 50
+    assert waiting() == (0, 0)
+
+
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of the transactions."""
     sizes: list[int] = []
     write = usage.store_records
 
@@ -185,6 +238,23 @@ def test_rows_are_written_in_batches_of_the_limit(monkeypatch: pytest.MonkeyPatc
         write(records)
 
     monkeypatch.setattr(usage, "store_records", counted)
+    return sizes
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_entries_of_many_records_are_written_in_batches_of_the_limit(sizes: list[int]) -> None:
+    lines = [encode_line(each) for each in many(490)]
+    for first, last in ((0, 1), (1, 60), (60, 260), (260, 460), (460, 490)):
+        report_packed(*lines[first:last])
+    assert usage.ingest() == usage.Ingested(entries=5)
+    assert sizes == [100, 100, 60, 100, 100, 30]
+    assert UsageRecord.objects.count() == 490
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_rows_are_written_in_batches_of_the_limit(sizes: list[int]) -> None:
     report(*many(250))
     assert usage.ingest() == usage.Ingested(entries=250)
     assert sizes == [100, 100, 50]
@@ -228,6 +298,28 @@ def test_a_call_says_when_its_time_was_over_before_the_stream_was_empty(
     assert usage.ingest() == usage.Ingested(entries=100, is_more=True)
     assert usage.ingest() == usage.Ingested(entries=100, is_more=True)
     assert usage.ingest() == usage.Ingested(entries=50)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("stream")
+def test_an_entry_of_many_records_that_was_half_written_is_one_row_a_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write = usage.store_records
+
+    def fail_at_the_second(records: list[Usage]) -> None:
+        if records[0].request_id != "r-0":
+            raise OperationalError("database is locked")
+        write(records)
+
+    report_packed(*[encode_line(each) for each in many(200)])
+    with monkeypatch.context() as patch:
+        patch.setattr(usage, "store_records", fail_at_the_second)
+        with pytest.raises(OperationalError):
+            usage.ingest()
+    assert (UsageRecord.objects.count(), waiting()) == (100, (1, 1))
+    assert usage.ingest() == usage.Ingested(entries=1)
+    assert (UsageRecord.objects.count(), waiting()) == (200, (0, 0))
 
 
 @pytest.mark.django_db

@@ -1,19 +1,27 @@
 """What edges say of the requests they have answered or refused: one JSON record each.
 
-An edge appends to the stream USAGE_STREAM while that is shorter than STREAM_LENGTH, and keeps the
-rest in a file until the worker has moved records to the database. Nobody trims the stream, so that
-nothing vanishes uncounted. Never a prompt, an answer or a token's text.
+An edge appends to the stream USAGE_STREAM while fewer than STREAM_LENGTH records are in it, and
+keeps the rest in a file until the worker has moved records to the database. Nobody trims the
+stream, so that nothing vanishes uncounted. Never a prompt, an answer or a token's text.
+
+An entry holds the records of a moment, a line each, in the field FIELD_OF_MANY; entries of earlier
+edges one, in FIELD. USAGE_WAITING counts the records in the stream: edges raise it, the worker
+lowers it. It may be wrong when somebody else has taken entries off, until the stream is empty; and
+there are never fewer records than entries. So whoever reads it takes the larger of the two.
 """
 
 import json
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import orjson
 
-STREAM_LENGTH = 100_000  # what may wait in the stream while the worker is down
+STREAM_LENGTH = 100_000  # records that may wait in the stream while the worker is down
+USAGE_WAITING = "ss:usage:waiting"
 FIELD = "record"  # of a stream entry
+FIELD_OF_MANY = "records"
 _LONGEST_ID = 36
 _LONGEST = {"lane": 63, "preset": 63, "route": 100, "code": 40}
 _MOST = 2**31 - 1
@@ -21,9 +29,13 @@ _MOST_BYTES = 2**62
 _MOST_SECONDS = 2**33  # the year 2242
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Usage:
-    """One request. `at` is its arrival, seconds since 1970 by the database's clock."""
+    """One request. `at` is its arrival, seconds since 1970 by the database's clock.
+
+    Neither frozen nor with slots: one is made and encoded for each request, and that takes a third
+    of the time so.
+    """
 
     request_id: str
     at: float
@@ -51,7 +63,7 @@ _NAMES = frozenset(field.name for field in fields(Usage))
 
 
 def encode_usage(usage: Usage) -> dict[str, bytes]:
-    """The fields of its stream entry."""
+    """The fields of a stream entry that has it alone."""
     return {FIELD: encode_line(usage)}
 
 
@@ -60,20 +72,37 @@ def encode_line(usage: Usage) -> bytes:
     return orjson.dumps(usage)
 
 
+def pack_lines(lines: Sequence[bytes]) -> bytes:
+    """Records as FIELD_OF_MANY holds them."""
+    return b"\n".join(lines)
+
+
+def decode_entry(entry: Mapping[bytes, bytes]) -> list[Usage | None]:
+    """The records of a stream entry, None for each that is not one."""
+    packed = entry.get(FIELD_OF_MANY.encode())
+    lines = [entry.get(FIELD.encode(), b"")] if packed is None else packed.split(b"\n")
+    return [decode_line(line) for line in lines]
+
+
 def decode_usage(entry: dict[bytes, bytes]) -> Usage | None:
-    """The record of a stream entry, or None when it is not one. Texts are cut to their length.
+    """The record of an entry that has one alone, or None."""
+    return decode_line(entry.get(FIELD.encode(), b""))
+
+
+def decode_line(line: bytes) -> Usage | None:
+    """The record, or None when it is not one. Texts are cut to their length.
 
     What a newer edge tells besides is left out.
     """
     try:
-        raw = json.loads(entry[FIELD.encode()])
+        raw = json.loads(line)
         return _checked(Usage(**{name: raw[name] for name in raw if name in _NAMES}))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def _checked(usage: Usage) -> Usage:
-    values: dict[str, Any] = asdict(usage)
+    values: dict[str, Any] = dict(vars(usage))
     for name, longest in _LONGEST.items():
         values[name] = _text(values[name])[:longest]
     values["request_id"] = _text(values["request_id"])

@@ -18,7 +18,14 @@ from redis.exceptions import RedisError
 
 from gateway.edge.usage_spool import UsageSpool
 from wire.edges import USAGE_STREAM
-from wire.usage import FIELD, STREAM_LENGTH, Usage, encode_line
+from wire.usage import (
+    FIELD_OF_MANY,
+    STREAM_LENGTH,
+    USAGE_WAITING,
+    Usage,
+    encode_line,
+    pack_lines,
+)
 
 logger = logging.getLogger(__name__)
 BUFFER_RECORDS = 10_000
@@ -31,11 +38,23 @@ _LAST_SECONDS = 2.0
 _LOOK_SECONDS = 60.0  # between looks for what other edges have left
 _BROKEN = (RedisError, OSError, TimeoutError)
 _T = TypeVar("_T")
-# Adds as many records as the stream has room for, and says how many.
+# Adds one entry of as many of the lines as the stream has room for, and says how many.
 _ADD = f"""
-local count = math.min(tonumber(ARGV[1]) - redis.call('XLEN', KEYS[1]), #ARGV - 1)
-for i = 2, count + 1 do redis.call('XADD', KEYS[1], '*', '{FIELD}', ARGV[i]) end
-return math.max(count, 0)
+local entries, waiting = redis.call('XLEN', KEYS[1]), 0
+if entries > 0 then
+  waiting = math.max(entries, tonumber(redis.call('GET', KEYS[2])) or 0)
+end
+local count, lines = tonumber(ARGV[2]), ARGV[3]
+local room = tonumber(ARGV[1]) - waiting
+if room <= 0 then return 0 end
+if room < count then
+  local last = 0
+  for _ = 1, room do last = string.find(lines, '\\n', last + 1, true) end
+  count, lines = room, string.sub(lines, 1, last - 1)
+end
+redis.call('XADD', KEYS[1], '*', '{FIELD_OF_MANY}', lines)
+redis.call('SET', KEYS[2], waiting + count)
+return count
 """
 
 
@@ -157,7 +176,8 @@ class UsageSink:
         taken = 0
         try:
             async with asyncio.timeout(_SEND_SECONDS):
-                taken = int(await self._add(keys=[USAGE_STREAM], args=[STREAM_LENGTH, *batch]))
+                keys, lines = [USAGE_STREAM, USAGE_WAITING], pack_lines(batch)
+                taken = int(await self._add(keys=keys, args=[STREAM_LENGTH, len(batch), lines]))
         except _BROKEN as error:
             logger.debug("usage records wait (%s)", error)
         if taken < len(batch):
