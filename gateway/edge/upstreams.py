@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from aiohttp.connector import Connection
+from multidict import CIMultiDict
 from yarl import URL
 
 from gateway.edge.table import LaneRoute, Upstream
@@ -17,9 +18,18 @@ if TYPE_CHECKING:
 
     from aiohttp.client_proto import ResponseHandler
 
+_ADDED_BY_AIOHTTP: CIMultiDict[None] = CIMultiDict({"User-Agent": None, "Content-Type": None})
 MOST_URLS = 200  # more than there are routes
 IDLE_SECONDS = 3.0  # llama-server closes an idle connection after five
 ON_CONNECTED: ContextVar[Callable[["Transport"], None]] = ContextVar("on_connected")
+
+
+class PlainRequest(aiohttp.ClientRequest):
+    """Has the caller's headers, and none that aiohttp would add."""
+
+    def update_auto_headers(self, skip_auto_headers: Iterable[str] | None) -> None:
+        """None."""
+        self._skip_auto_headers = _ADDED_BY_AIOHTTP
 
 
 class ServerConnector(aiohttp.TCPConnector):
@@ -79,7 +89,7 @@ class Server:
             timeout=timeout,
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("User-Agent", "Accept", "Content-Type"),
+            request_class=PlainRequest,
         )
         self._urls: dict[str, URL] = {}
         self.users = 0
