@@ -164,7 +164,7 @@ class EdgeApp:
         if wanted is not None and find_digest(scope["headers"]) != wanted:
             await answer.refuse(_NO_METRICS)
             return
-        text = self.edge.metrics.text()
+        text = await self.edge.metrics.told()
         length = (b"content-length", str(len(text)).encode())
         await answer.start(200, [(b"content-type", CONTENT_TYPE), length])
         await answer.finish(text)

@@ -4,6 +4,7 @@ Workers share PROMETHEUS_MULTIPROC_DIR: each keeps its numbers in files there th
 id, so that a worker goes on where the one before it ended, and any of them can tell of all.
 """
 
+import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,9 +111,17 @@ class EdgeMetrics:
         """Let other workers know of this moment."""
         self._gauges.refresh(self._read())
 
+    async def told(self) -> bytes:
+        """The text, put together in a thread: it takes long enough to hold up streams."""
+        self.refresh()
+        return await asyncio.to_thread(self._text)
+
     def text(self) -> bytes:
         """The text format: of all workers, when there are several."""
         self.refresh()
+        return self._text()
+
+    def _text(self) -> bytes:
         if not self.is_shared:
             return prometheus_client.generate_latest(self._registry)
         registry = CollectorRegistry()
