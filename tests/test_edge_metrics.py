@@ -6,10 +6,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import prometheus_client
 import pytest
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.edge.config import read_config
@@ -171,6 +174,23 @@ def test_a_worker_that_is_gone_has_nothing_in_flight(tmp_path: Path) -> None:
     assert found["slotserve_edge_in_flight{lane=main}"] == 2
     assert found["slotserve_edge_table_age_seconds{}"] == 4
     assert found["slotserve_edge_requests_total{code=,route=/v1/models,status=200}"] == 2
+
+
+@pytest.mark.valkey
+async def test_the_text_is_put_together_beside_the_streams(
+    edge: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+    real = prometheus_client.generate_latest
+
+    def noted(registry: CollectorRegistry) -> bytes:
+        threads.append(threading.current_thread())
+        return real(registry)
+
+    monkeypatch.setattr(prometheus_client, "generate_latest", noted)
+    assert (await edge.client.get("/metrics")).status_code == 200
+    assert len(threads) == 1
+    assert threading.main_thread() not in threads
 
 
 @pytest.mark.valkey
