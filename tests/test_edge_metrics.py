@@ -126,9 +126,9 @@ from tests.test_edge_metrics import USAGE
 name, age = sys.argv[1], float(sys.argv[2])
 metrics = EdgeMetrics(name, lambda: Reading(table(lane()), age, {"main": 2}, {}, 0, 1))
 metrics.served(USAGE)
+metrics.refresh()
 metrics.count("/v1/models", 200, "", 0.2)
 if "end" in sys.argv:
-    metrics.refresh()
     metrics.close()
 print(metrics.text().decode() if "end" not in sys.argv else "")
 """

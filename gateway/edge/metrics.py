@@ -1,7 +1,8 @@
 """Prometheus numbers of one edge, or of all workers of one parent.
 
 Workers share PROMETHEUS_MULTIPROC_DIR: each keeps its numbers in files there that bear its edge's
-id, so that a worker goes on where the one before it ended, and any of them can tell of all.
+id, so that a worker goes on where the one before it ended, and any of them can tell of all. What
+has been counted since the last refresh is in no file: a worker that is killed loses that second.
 """
 
 import asyncio
@@ -12,15 +13,15 @@ from http import HTTPStatus
 from urllib.parse import quote
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, multiprocess, values
+from prometheus_client import CollectorRegistry, Counter, Gauge, multiprocess, values
 
 from gateway.edge.gauges import Gauges, Reading
+from gateway.edge.tallies import BOUNDS, Sum, Times, TimesHistogram
 from wire.usage import Usage
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
 FOLDER_SETTING = "PROMETHEUS_MULTIPROC_DIR"
-_SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _MOST_ROUTES = 100  # an unknown path is none of them, so this is never met
 _STATUSES = frozenset({499, *(int(status) for status in HTTPStatus)})
 
@@ -31,15 +32,15 @@ prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 class _OfLane:
     """What is counted of one lane and preset, looked up once."""
 
-    first_byte: Histogram
-    queue: Histogram
-    prompt: Counter
-    cached: Counter
-    completion: Counter
-    bytes_in: Counter
-    bytes_out: Counter
-    failures: Counter
-    aborted: Counter
+    first_byte: Times
+    queue: Times
+    prompt: Sum
+    cached: Sum
+    completion: Sum
+    bytes_in: Sum
+    bytes_out: Sum
+    failures: Sum
+    aborted: Sum
 
 
 class EdgeMetrics:
@@ -76,16 +77,18 @@ class EdgeMetrics:
         self._aborted = self._counter("aborted", "Requests whose client left", "lane")
         self._info(edge_id)
         self._routes: set[str] = set()
-        self._outcomes: dict[tuple[str, int, str], tuple[Counter, Histogram]] = {}
+        self._outcomes: dict[tuple[str, int, str], tuple[Sum, Times]] = {}
         self._lanes: dict[tuple[str, str], _OfLane] = {}
+        self._sums: dict[Counter, Sum] = {}  # one for each series
+        self._times: dict[TimesHistogram, Times] = {}
 
     def count(self, route: str, status: int, code: str, seconds: float) -> None:
         """One request has ended."""
         found = self._outcomes.get((route, status, code))
         if found is None:
             found = self._outcome(route, status, code)
-        found[0].inc()
-        found[1].observe(seconds)
+        found[0].value += 1
+        found[1].add(seconds)
 
     def served(self, usage: Usage) -> None:
         """What the record of a request at a lane says besides."""
@@ -96,19 +99,20 @@ class EdgeMetrics:
         if lane is None:
             lane = self._lanes[key] = self._of_lane(*key)
         if usage.first_byte_ms is not None and usage.status < HTTPStatus.BAD_REQUEST:
-            lane.first_byte.observe(usage.first_byte_ms / 1000)
+            lane.first_byte.add(usage.first_byte_ms / 1000)
         if usage.queue_ms:
-            lane.queue.observe(usage.queue_ms / 1000)
-        lane.bytes_in.inc(usage.bytes_in)
-        lane.bytes_out.inc(usage.bytes_out)
+            lane.queue.add(usage.queue_ms / 1000)
+        lane.bytes_in.value += usage.bytes_in
+        lane.bytes_out.value += usage.bytes_out
         _count_tokens(lane, usage)
         if usage.code == "upstream_failed":
-            lane.failures.inc()
+            lane.failures.value += 1
         if usage.is_aborted:
-            lane.aborted.inc()
+            lane.aborted.value += 1
 
     def refresh(self) -> None:
-        """Let other workers know of this moment."""
+        """Let other workers know of what has been counted, and of this moment."""
+        self._flush()
         self._gauges.refresh(self._read())
 
     async def told(self) -> bytes:
@@ -130,15 +134,23 @@ class EdgeMetrics:
 
     def close(self) -> None:
         """This edge has no present moment any more; what it counted stays."""
+        self._flush()
         if self.is_shared:
             multiprocess.mark_process_dead(self._name)  # type: ignore[no-untyped-call]
 
-    def _outcome(self, route: str, status: int, code: str) -> tuple[Counter, Histogram]:
+    def _flush(self) -> None:
+        for amount in self._sums.values():
+            amount.flush()
+        for times in self._times.values():
+            times.flush()
+
+    def _outcome(self, route: str, status: int, code: str) -> tuple[Sum, Times]:
         """The numbers of an outcome. What a model server makes up is not let in."""
         self._routes.add(route if len(self._routes) < _MOST_ROUTES else OTHER)
         name = route if route in self._routes else OTHER
         shown = str(status) if status in _STATUSES else f"{status // 100}xx"
-        found = (self._requests.labels(name, shown, code), self._seconds.labels(name))
+        requests = self._sum(self._requests, name, shown, code)
+        found = (requests, self._times_of(self._seconds, name))
         if name == route and status in _STATUSES:
             self._outcomes[route, status, code] = found
         return found
@@ -146,23 +158,31 @@ class EdgeMetrics:
     def _of_lane(self, lane: str, preset: str) -> _OfLane:
         tokens = self._tokens
         return _OfLane(
-            first_byte=self._first_byte.labels(lane),
-            queue=self._queue.labels(lane),
-            prompt=tokens.labels(lane, preset, "prompt"),
-            cached=tokens.labels(lane, preset, "cached"),
-            completion=tokens.labels(lane, preset, "completion"),
-            bytes_in=self._bytes.labels(lane, "in"),
-            bytes_out=self._bytes.labels(lane, "out"),
-            failures=self._failures.labels(lane),
-            aborted=self._aborted.labels(lane),
+            first_byte=self._times_of(self._first_byte, lane),
+            queue=self._times_of(self._queue, lane),
+            prompt=self._sum(tokens, lane, preset, "prompt"),
+            cached=self._sum(tokens, lane, preset, "cached"),
+            completion=self._sum(tokens, lane, preset, "completion"),
+            bytes_in=self._sum(self._bytes, lane, "in"),
+            bytes_out=self._sum(self._bytes, lane, "out"),
+            failures=self._sum(self._failures, lane),
+            aborted=self._sum(self._aborted, lane),
         )
+
+    def _sum(self, counter: Counter, *labels: str) -> Sum:
+        series = counter.labels(*labels)
+        return self._sums.setdefault(series, Sum(series))
+
+    def _times_of(self, histogram: TimesHistogram, lane_or_route: str) -> Times:
+        series = histogram.labels(lane_or_route)
+        return self._times.setdefault(series, Times(series))
 
     def _counter(self, name: str, words: str, *labels: str) -> Counter:
         return Counter(f"slotserve_edge_{name}", words, labels, registry=self._registry)
 
-    def _histogram(self, name: str, words: str, *labels: str) -> Histogram:
-        return Histogram(
-            f"slotserve_edge_{name}", words, labels, buckets=_SECONDS, registry=self._registry
+    def _histogram(self, name: str, words: str, *labels: str) -> TimesHistogram:
+        return TimesHistogram(
+            f"slotserve_edge_{name}", words, labels, buckets=BOUNDS, registry=self._registry
         )
 
     def _info(self, edge_id: str) -> None:
@@ -178,8 +198,8 @@ class EdgeMetrics:
 
 def _count_tokens(lane: _OfLane, usage: Usage) -> None:
     if usage.prompt_tokens:
-        lane.prompt.inc(usage.prompt_tokens)
+        lane.prompt.value += usage.prompt_tokens
     if usage.cached_tokens:
-        lane.cached.inc(usage.cached_tokens)
+        lane.cached.value += usage.cached_tokens
     if usage.completion_tokens:
-        lane.completion.inc(usage.completion_tokens)
+        lane.completion.value += usage.completion_tokens
