@@ -1,5 +1,7 @@
 """The gate: check and count in one step, and the same question again before the first byte."""
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
@@ -69,6 +71,21 @@ async def test_who_enters_counts_until_leaving(gate: Gate, hold: Hold) -> None:
     gate.leave(first)
     gate.leave(second)
     assert (gate.in_flight, gate.is_empty.is_set()) == ({}, True)
+
+
+async def test_of_an_exchange_that_has_left_nothing_waits_for_the_collector(
+    gate: Gate, hold: Hold
+) -> None:
+    hold(lane())
+    gc.disable()
+    try:
+        exchange = entered(gate)
+        left = weakref.ref(exchange)
+        gate.leave(exchange)
+        del exchange
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 async def test_who_is_refused_does_not_count(gate: Gate, hold: Hold) -> None:

@@ -220,7 +220,7 @@ class Gate:
         def is_still_right() -> bool:
             # The same table, and no booking has begun or ended: what was chosen is still right.
             is_same = self.table() is table and self._clock.now() < until
-            return is_same or self._is_still(exchange, turn.caller, turn.asked)
+            return is_same or self._is_still(route, turn.caller, turn.asked)
 
         exchange = Exchange(route, is_still_right)
         exchange.has_slot = turn.needs_slot and route.upstream.slots is not None
@@ -241,10 +241,10 @@ class Gate:
         found = broken_by_order(route.lane, running, self._clock.now())
         return found or refuse("upstream_failed", UNREACHABLE, lane=route.lane.slug)
 
-    def _is_still(self, exchange: Exchange, caller: Caller, asked: Asked) -> bool:
+    def _is_still(self, route: Route, caller: Caller, asked: Asked) -> bool:
         """Whether the same request would still be sent to the same server."""
-        route = self.choose(caller, replace(asked, lane=exchange.route.lane.slug))
-        return isinstance(route, Route) and route.upstream == exchange.route.upstream
+        found = self.choose(caller, replace(asked, lane=route.lane.slug))
+        return isinstance(found, Route) and found.upstream == route.upstream
 
     def _count(self, slug: str) -> None:
         count = len(self._inside[slug])
