@@ -2,13 +2,14 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from gateway.edge.refusals import EdgeRefusal
-from gateway.edge.spool import IN_MEMORY_BYTES, Spool, SpoolBudget
+from gateway.edge.spool import MIDDLING_BYTES, MIDDLING_TOGETHER_BYTES, Spool, SpoolBudget
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import OWNER, Running, bearer, edge_at, key_of, lane, until
@@ -30,25 +31,42 @@ async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
         await until(lambda: running.edge.parts.spools.used == 0)
 
 
-@pytest.mark.parametrize("size", [0, 1, IN_MEMORY_BYTES, IN_MEMORY_BYTES + 1, 1_000_000])
+@pytest.mark.parametrize("size", [0, 1, MIDDLING_BYTES, MIDDLING_BYTES + 1, 5_000_000])
 def test_a_body_can_be_read_again_and_leaves_nothing(size: int, tmp_path: Path) -> None:
-    budget, before = SpoolBudget(2**20, tmp_path), _files()
+    budget, before = SpoolBudget(8 * 2**20, tmp_path), _files()
     body, sent = Spool(budget), os.urandom(size)
     for at in range(0, size, 70_000):
         assert body.add(sent[at : at + 70_000]) is None
     assert b"".join(body.pieces()) == b"".join(body.pieces()) == sent
-    assert (body.whole() is None) == (size > IN_MEMORY_BYTES)
+    assert (body.whole() is None) == (size > MIDDLING_BYTES)
     assert (budget.used, os.listdir(tmp_path)) == (size, [])
     body.close()
     body.close()
-    assert (budget.used, _files()) == (0, before)
+    assert (budget.used, budget.middling) == (0, 0)
+    soon = time.monotonic() + 5
+    while _files() != before and time.monotonic() < soon:
+        time.sleep(0.001)
+    assert _files() == before
+
+
+def test_middling_bodies_are_in_memory_as_long_as_there_are_few(tmp_path: Path) -> None:
+    budget = SpoolBudget(2**30, tmp_path)
+    bodies = [Spool(budget) for _ in range(20)]
+    for body in bodies:
+        assert body.add(b"a" * MIDDLING_BYTES) is None
+    in_memory = [body for body in bodies if body.whole() is not None]
+    assert len(in_memory) == MIDDLING_TOGETHER_BYTES // MIDDLING_BYTES
+    assert all(b"".join(body.pieces()) == b"a" * MIDDLING_BYTES for body in bodies)
+    for body in bodies:
+        body.close()
+    assert (budget.used, budget.middling) == (0, 0)
 
 
 def test_a_body_over_the_budget_or_without_a_disk_is_a_503(tmp_path: Path) -> None:
-    for budget in (SpoolBudget(600_000), SpoolBudget(2**20, tmp_path / "nowhere")):
+    for budget in (SpoolBudget(600_000), SpoolBudget(2**23, tmp_path / "nowhere")):
         body = Spool(budget)
         assert body.add(b"a" * 200_000) is None
-        refusal = body.add(b"a" * 500_000)
+        refusal = body.add(b"a" * 5_000_000)
         assert isinstance(refusal, EdgeRefusal)
         assert (refusal.status, refusal.code, refusal.retry_after) == (503, "gateway_busy", 5)
         body.close()

@@ -19,7 +19,7 @@ from gateway.edge.queue import Turn
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked
 from gateway.edge.slot_routes import needs_slot
-from gateway.edge.spool import Spool
+from gateway.edge.spool import SMALL_BYTES, Spool
 from gateway.edge.telling import Teller, asks_for_stream
 from gateway.edge.upstreams import Server
 from gateway.edge.waiting import CLIENT_GONE
@@ -54,8 +54,8 @@ async def serve_watched(call: Call, asked: Asked, body: Spool) -> None:
 
 
 def _asks_for_stream(body: Spool) -> bool:
-    """A body too large for memory waits without a word."""
-    return asks_for_stream(body.whole() or b"")
+    """A large body, which it would take long to parse, waits without a word."""
+    return body.length <= SMALL_BYTES and asks_for_stream(body.whole() or b"")
 
 
 def turn_of(call: Call, asked: Asked) -> Turn:

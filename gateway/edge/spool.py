@@ -3,13 +3,16 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
 
 from gateway.edge.refusals import EdgeRefusal, refuse
 
-IN_MEMORY_BYTES = 262_144
-PIECE_BYTES = 65_536  # read and sent at once: short enough to hold up nobody
+SMALL_BYTES = 262_144  # always in memory: a connection's own buffers are as large
+MIDDLING_BYTES = 4 * 2**20  # in memory while all of these together have no more than
+MIDDLING_TOGETHER_BYTES = 64 * 2**20
+PIECE_BYTES = 262_144  # read and sent at once: short enough to hold up nobody
 _AGAIN_SECONDS = 5.0
 _FULL = refuse("gateway_busy", "it holds as many request bodies as it may.", _AGAIN_SECONDS)
 _NO_ROOM = refuse("gateway_busy", "there is no room to keep the request's body.", _AGAIN_SECONDS)
@@ -20,8 +23,10 @@ class SpoolBudget:
 
     def __init__(self, most: int, folder: Path | None = None) -> None:
         self.used = 0
+        self.middling = 0  # of `used`: bytes in memory beyond what is small
         self.folder = folder  # None: the system's
         self._most = most
+        self._closer: ThreadPoolExecutor | None = None
 
     def take(self, size: int) -> bool:
         """Count these bytes, unless they are too many."""
@@ -34,17 +39,25 @@ class SpoolBudget:
         """They are gone."""
         self.used -= size
 
+    def close(self, file: FileIO) -> None:
+        """Free a file's pages beside the loop: 32 MB of them take milliseconds."""
+        if self._closer is None:
+            self._closer = ThreadPoolExecutor(1, "spool")
+        self._closer.submit(file.close)
+
 
 class Spool:
     """One body as it came, to be read any number of times until `close`, which always comes."""
 
-    __slots__ = ("_budget", "_chunks", "_file", "length")
+    __slots__ = ("_budget", "_chunks", "_file", "_is_closed", "_middling", "length")
 
     def __init__(self, budget: SpoolBudget) -> None:
         self.length = 0
         self._budget = budget
         self._chunks: list[bytes] = []
+        self._middling = 0
         self._file: FileIO | None = None
+        self._is_closed = False
 
     def add(self, chunk: bytes) -> EdgeRefusal | None:
         """Keep the next bytes, or say why they cannot be kept."""
@@ -52,7 +65,7 @@ class Spool:
         if not self._budget.take(size):
             return _FULL
         self.length += size
-        if self._file is None and self.length <= IN_MEMORY_BYTES:
+        if self._file is None and self._fits_in_memory(size):
             self._chunks.append(chunk)
             return None
         try:
@@ -79,10 +92,29 @@ class Spool:
         self._budget.give(self.length)
         self.length = 0
         self._chunks = []
+        self._is_closed = True
+        self._leave_memory()
         if self._file is not None:
-            self._file.close()
+            self._budget.close(self._file)
+            self._file = None
+
+    def _fits_in_memory(self, size: int) -> bool:
+        if self.length <= SMALL_BYTES:
+            return True
+        budget = self._budget
+        if self.length > MIDDLING_BYTES or budget.middling + size > MIDDLING_TOGETHER_BYTES:
+            return False
+        budget.middling += size
+        self._middling += size
+        return True
+
+    def _leave_memory(self) -> None:
+        self._budget.middling -= self._middling
+        self._middling = 0
 
     def _read(self, at: int) -> bytes:
+        if self._is_closed:
+            raise ValueError("this body is closed")
         if self._file is not None:
             return os.pread(self._file.fileno(), PIECE_BYTES, at)
         return (self.whole() or b"")[at : at + PIECE_BYTES]
@@ -93,6 +125,7 @@ class Spool:
             self._file = made
             chunk = b"".join((*self._chunks, chunk))
             self._chunks = []
+            self._leave_memory()
         left = memoryview(chunk)
         while left:
             left = left[self._file.write(left) :]

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import Iterator
 
-from gateway.edge.spool import PIECE_BYTES, Spool
+from gateway.edge.spool import Spool
+
+AT_ONCE_BYTES = 65_536  # fit into the socket's buffers, whatever the server does
 
 
 class Upload:
@@ -16,7 +18,7 @@ class Upload:
         self._seconds = seconds
         self._pieces: Iterator[bytes] | None = None
         self._whole: bytes | None = None
-        if body.length <= PIECE_BYTES:
+        if body.length <= AT_ONCE_BYTES:
             self._whole = body.whole()
         if self._whole is None:
             self._pieces = body.pieces()
