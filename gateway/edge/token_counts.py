@@ -131,7 +131,7 @@ def _sum(some: int | None, more: int) -> int | None:
 
 def _tells(found: Found) -> bool:
     """Whether it has a count."""
-    usual = found.get("prompt_tokens", found.get("predicted_n"))
+    usual = found.get("prompt_tokens", found.get("output_tokens", found.get("predicted_n")))
     return _count(usual) is not None or read_counts(found, found) != UNKNOWN
 
 
