@@ -76,12 +76,15 @@ def test_a_body_over_the_budget_or_without_a_disk_is_a_503(tmp_path: Path) -> No
 @pytest.mark.valkey
 async def test_bodies_over_the_budget_wait_for_another_time(edge: Running) -> None:
     async with upstreams.running(upstreams.hangs) as fake:
-        await edge.publish(lane(upstream=upstream_at(fake.url)))
-        first = [
+        await edge.publish(lane(upstream=upstream_at(fake.url, slots=1)))
+        first = [asyncio.create_task(edge.chat())]
+        await until(lambda: fake.seen)
+        first += [
             asyncio.create_task(edge.client.post(CHAT, content=LARGE, headers=bearer(OWNER)))
             for _ in range(2)
         ]
-        await until(lambda: edge.edge.parts.spools.used == 2 * len(LARGE))
+        await until(lambda: edge.edge.gate.waiting == {"main": 2})
+        assert edge.edge.parts.spools.used > 2 * len(LARGE)
         answer = await edge.client.post(CHAT, content=LARGE, headers=bearer(OWNER))
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "gateway_busy")
         assert "retry-after" in answer.headers

@@ -240,6 +240,19 @@ async def test_a_large_body_arrives_whole(edge: Running) -> None:
     assert json.loads(fake.seen[0].body)["padding"] == text
 
 
+async def test_a_body_that_has_gone_up_is_let_go_while_its_answer_lasts(edge: Running) -> None:
+    body = {"stream": True, "padding": "x" * 1_000_000}
+    async with upstreams.running(upstreams.first_event_then_hangs) as fake:
+        await _serve(edge, fake)
+        async with edge.client.stream(
+            "POST", "/v1/chat/completions", json=body, headers=bearer(OWNER)
+        ) as answer:
+            events = answer.aiter_text()
+            await anext(events)
+            await until(lambda: edge.edge.parts.spools.used == 0, 1)
+            assert edge.in_flight == 1
+
+
 async def test_embeddings_and_messages_and_lane_paths_pass(edge: Running) -> None:
     async with upstreams.running(upstreams.llama) as fake:
         await _serve(edge, fake)

@@ -9,11 +9,15 @@ AT_ONCE_BYTES = 65_536  # fit into the socket's buffers, whatever the server doe
 
 
 class Upload:
-    """What aiohttp sends. A server that takes no piece for `seconds` ends the block of `limit`."""
+    """What aiohttp sends, once: a large body is let go of when all of it has been sent.
+
+    A server that takes no piece for `seconds` ends the block of `limit`.
+    """
 
     def __init__(self, body: Spool, seconds: float) -> None:
         self.limit = asyncio.timeout(None)
         self.is_answered = False  # the block of `limit` is over
+        self._body = body
         self._loop = asyncio.get_running_loop()
         self._seconds = seconds
         self._pieces: Iterator[bytes] | None = None
@@ -42,6 +46,7 @@ class Upload:
         piece = None if self._pieces is None else next(self._pieces, None)
         if piece is None:
             self._pieces = None
+            self._body.close()  # its answer may last for an hour
             self._wait(None)
             raise StopAsyncIteration
         self._wait(self._loop.time() + self._seconds)
