@@ -52,7 +52,6 @@ class Edge:
         self.reporter = Reporter(self.roster.beat, config.edge_id, self.clock, self._facts)
         self.slots = Slots(self.company)
         self.gate = Gate(config, self.clock, self.reporter.changed, self.slots)
-        self.gate.table = lambda: self.holder.table
         spool = UsageSpool(config.usage_folder, config.edge_id, config.usage_bytes)
         self.usage = UsageSink(self._client, spool)
         self.pool = ServerPool(
@@ -60,13 +59,9 @@ class Edge:
             connect_seconds=config.connect_seconds,
             answer_seconds=config.answer_seconds,
         )
-        self.slots.on_free = self.gate.waiters.freed
         self.limits = Limits(self.clock, self.company)
         self.shared = Shared(self._client, self.roster, self.company, self.slots, self.limits)
         self.heritage = Heritage(self._client, self.clock, self.limits)
-        self.roster.on_change = self._on_company
-        self.roster.on_news = self.reporter.urge
-        self.roster.on_freed = self.slots.freed
         self.parts = Parts(
             config,
             self.clock,
@@ -83,6 +78,15 @@ class Edge:
         self.notes = RouteNotes(self.clock, self.typical, config.drain_seconds)
         self._changed = asyncio.Event()
         self.is_stopping = False  # on the way out, though requests that come are still served
+        self._tie()
+
+    def _tie(self) -> None:
+        """Who asks whom, and who tells whom of what."""
+        self.gate.table = lambda: self.holder.table
+        self.slots.on_free = self.gate.waiters.freed
+        self.roster.on_change = self._on_company
+        self.roster.on_news = self.reporter.urge
+        self.roster.on_freed = self.slots.freed
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
