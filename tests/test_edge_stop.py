@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from gateway.edge.server import is_news
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import Running, edge_at, lane
@@ -171,3 +173,13 @@ async def test_the_web_process_serves_what_is_on_its_way_too() -> None:
     assert not await kept.is_closed(NOT_YET)
     assert (await kept.ask("/")).headers["connection"] == "close"
     await task
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"), [(asyncio.CancelledError(), False), (ValueError("odd"), True)]
+)
+def test_of_uvicorns_words_only_real_failures_are_told(error: BaseException, is_told: bool) -> None:
+    exc_info = (type(error), error, None)
+    path = "uvicorn/protocols/http/httptools_impl.py"
+    record = logging.LogRecord("uvicorn.error", logging.ERROR, path, 1, "Exception", (), exc_info)
+    assert is_news(record) is is_told

@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until TERM; the exit status. One sentence when it cannot start."""
     options = _parser().parse_args(arguments)
     set_up_logging(f"worker {options.number} " if options.number else "")
-    logging.getLogger("uvicorn.error").addFilter(_is_news)
+    logging.getLogger("uvicorn.error").addFilter(is_news)
     listening = socket.socket(fileno=options.fd)
     parent = None if options.line is None else ParentLine(socket.socket(fileno=options.line))
     try:
@@ -177,12 +177,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def is_news(record: logging.LogRecord) -> bool:
     """Of what uvicorn says of single requests only exceptions are news.
 
-    The rest is what anybody outside can cause at will, or a cut answer, which the edge has logged.
+    The rest is what anybody outside can cause at will, or a cut answer, which the edge has logged,
+    or a request that was cancelled at the end of a stop.
     """
-    return record.module != "httptools_impl" or record.exc_info is not None
+    if record.module != "httptools_impl":
+        return True
+    error = record.exc_info[1] if record.exc_info else None
+    return error is not None and not isinstance(error, asyncio.CancelledError)
 
 
 if __name__ == "__main__":
