@@ -54,7 +54,7 @@ PRESETS = ("small", "middle", "large")
 SLOT_SECONDS = 20.0
 RESTART_SECONDS = 25.0
 SETTLE_SECONDS = 20.0
-FREE_EVERY, GPU_EVERY = 5, 7  # of the slots
+FREE_EVERY, GPU_EVERY = 3, 7  # of the slots
 
 
 def main() -> int:
