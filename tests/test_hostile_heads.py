@@ -89,6 +89,19 @@ async def test_a_head_that_is_too_large_is_a_431_even_in_one_piece(edge: Running
             assert (await _answer(reader)).startswith(b"HTTP/1.1 " + status)
 
 
+@pytest.mark.parametrize("pieces", [1, 3])
+async def test_a_head_behind_another_request_is_measured_too(edge: Running, pieces: int) -> None:
+    large = HEALTH + b"x: " + b"a" * (2 * MOST_HEAD_BYTES) + b"\r\n\r\n"
+    data = HEALTH + b"\r\n" + large
+    async with _connected(edge) as (reader, writer):
+        for at in range(0, len(data), len(data) // pieces + 1):
+            writer.write(data[at : at + len(data) // pieces + 1])
+            await writer.drain()
+        answers = await _all(reader)
+    assert answers.count(b"HTTP/1.1 200") <= 1
+    assert b"HTTP/1.1 431" in answers or answers.count(b"HTTP/1.1") == 1
+
+
 @pytest.mark.parametrize("start", [b"", HEALTH, b"\r\n"])
 async def test_a_head_that_does_not_come_is_not_waited_for(
     edge: Running, start: bytes, monkeypatch: pytest.MonkeyPatch

@@ -114,6 +114,7 @@ class Edge:
             await self.reporter.goodbye()
             await self.usage.flush()
             self.metrics.close()
+            self.parts.spools.end()
             await self.pool.close()
             await self._client.aclose()
 

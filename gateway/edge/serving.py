@@ -19,7 +19,7 @@ from gateway.edge.query import model_of
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.route import POST, ModelIn
 from gateway.edge.routing import Asked
-from gateway.edge.spool import Spool
+from gateway.edge.spool import MIDDLING_BYTES, SMALL_BYTES, Spool
 from gateway.edge.upstream_routes import OTHER, refuse_passage
 
 _BEFORE_THE_BODY = frozenset(
@@ -42,7 +42,8 @@ async def serve(call: Call) -> None:
     if isinstance(reader, EdgeRefusal):
         await refuse_unread(call.answer, call.receive, reader)
         return
-    body = Spool(call.parts.spools)
+    is_form = call.matched.route.model_in is ModelIn.FORM  # sound and pictures, for minutes
+    body = Spool(call.parts.spools, SMALL_BYTES if is_form else MIDDLING_BYTES)
     try:
         await _serve(call, reader, body)
     except ClientGoneError:

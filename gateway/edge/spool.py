@@ -45,14 +45,21 @@ class SpoolBudget:
             self._closer = ThreadPoolExecutor(1, "spool")
         self._closer.submit(file.close)
 
+    def end(self) -> None:
+        """No more bodies come."""
+        if self._closer is not None:
+            self._closer.shutdown(wait=False)
+            self._closer = None
+
 
 class Spool:
     """One body as it came, to be read any number of times until `close`, which always comes."""
 
-    __slots__ = ("_budget", "_chunks", "_file", "_is_closed", "_middling", "length")
+    __slots__ = ("_budget", "_chunks", "_file", "_in_memory", "_is_closed", "_middling", "length")
 
-    def __init__(self, budget: SpoolBudget) -> None:
+    def __init__(self, budget: SpoolBudget, in_memory: int = MIDDLING_BYTES) -> None:
         self.length = 0
+        self._in_memory = in_memory  # bytes at most, while there is room
         self._budget = budget
         self._chunks: list[bytes] = []
         self._middling = 0
@@ -102,7 +109,7 @@ class Spool:
         if self.length <= SMALL_BYTES:
             return True
         budget = self._budget
-        if self.length > MIDDLING_BYTES or budget.middling + size > MIDDLING_TOGETHER_BYTES:
+        if self.length > self._in_memory or budget.middling + size > MIDDLING_TOGETHER_BYTES:
             return False
         budget.middling += size
         self._middling += size
