@@ -41,6 +41,9 @@ return redis.call('INCRBY', KEYS[3], ARGV[2])
 """
 
 
+RawEntry = tuple[bytes, dict[bytes, bytes] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An entry of the stream: one record or many, None for each that is none."""
@@ -104,11 +107,14 @@ def _ingest_batches(valkey: redis.Redis, limit: int) -> Ingested:
     return Ingested(entries, dropped)
 
 
-def _batches(entries: Iterable[Entry], limit: int) -> Iterator[list[Entry]]:
-    """Entries together until they have `limit` records or more."""
+def _batches(entries: Iterable[RawEntry], limit: int) -> Iterator[list[Entry]]:
+    """Entries together until they have `limit` records or more; decoded only when it is their turn.
+
+    An entry may hold 200 records, and time is over long before a hundred of them are stored.
+    """
     batch: list[Entry] = []
-    for entry in entries:
-        batch.append(entry)
+    for entry_id, fields in entries:
+        batch.append(Entry(entry_id, decode_entry(fields) if fields else [None]))
         if _size(batch) >= limit:
             yield batch
             batch = []
@@ -136,15 +142,12 @@ def _move(valkey: redis.Redis, batch: list[Entry], limit: int) -> int:
     return dropped
 
 
-def _next_entries(valkey: redis.Redis, limit: int) -> list[Entry]:
+def _next_entries(valkey: redis.Redis, limit: int) -> list[RawEntry]:
     """What an earlier call has read and not finished; then what is new."""
     for start in ("0", ">"):
         read: Any = valkey.xreadgroup(GROUP, CONSUMER, {USAGE_STREAM: start}, count=limit)
         if read and read[0][1]:
-            return [
-                Entry(entry_id, decode_entry(fields) if fields else [None])
-                for entry_id, fields in read[0][1]
-            ]
+            return list(read[0][1])
     return []
 
 
