@@ -156,3 +156,16 @@ async def test_excess_is_counted_as_it_grows_and_said_once(
         slots.answer([said])
     assert slots.excess == 3
     assert caplog.text.count("beyond its slots") == 2
+
+
+async def test_an_answer_that_comes_when_the_edge_is_alone_gives_no_slot_twice() -> None:
+    company = Company(is_alone=False, edges=2, is_away=False)
+    slots = Slots(company)
+    tasks = await asked(slots, 2)
+    slots.question()
+    company.is_alone = True  # the other one has left
+    assert [slots.take_now("main", 4) for _ in range(3)] == [True, True, True]
+    slots.answer([(2, 0, 0)])
+    assert [await task for task in tasks] == [True, False]
+    assert slots.held("main") == 4
+    assert company.wanted.is_set()  # what was granted beyond is given back

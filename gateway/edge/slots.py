@@ -98,9 +98,12 @@ class Slots:
         for (lane, takers), (granted, over, news) in zip(asked.items(), lanes, strict=True):
             self._note_excess(lane, over, news)
             present = [taker for taker in takers if not taker.done()]
+            usable = granted
+            if self._company.is_alone:  # since then slots may have been taken without asking
+                usable = min(granted, max(0, self._slots.get(lane, 0) - self.held(lane)))
             for place, taker in enumerate(present):
-                taker.set_result(place < granted)
-            taken = min(granted, len(present))
+                taker.set_result(place < usable)
+            taken = min(usable, len(present))
             if taken:
                 self._held[lane] = self._held.get(lane, 0) + taken
             if taken < len(present):
