@@ -14,9 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import redis.asyncio as redis
-from redis.exceptions import RedisError
 
+from gateway.edge.pauses import pause
 from gateway.edge.usage_spool import UsageSpool
+from gateway.edge.valkey import BROKEN
 from wire.edges import USAGE_STREAM
 from wire.usage import (
     FIELD_OF_MANY,
@@ -36,7 +37,6 @@ _SEND_SECONDS = 1.0
 _RETRY_SECONDS = 1.0
 _LAST_SECONDS = 2.0
 _LOOK_SECONDS = 60.0  # between looks for what other edges have left
-_BROKEN = (RedisError, OSError, TimeoutError)
 _T = TypeVar("_T")
 # Adds one entry of as many of the lines as the stream has room for, and says how many.
 _ADD = f"""
@@ -104,7 +104,7 @@ class UsageSink:
         while True:
             await self._look()
             if self._spool.is_empty:
-                await _wait(self._filled, _LOOK_SECONDS)
+                await pause(self._filled, _LOOK_SECONDS)
             await asyncio.sleep(_PAUSE_SECONDS)
             self._filled.clear()
             await self._send_all()
@@ -119,7 +119,7 @@ class UsageSink:
             async with asyncio.timeout(_LAST_SECONDS):
                 await self._send_all(is_last=True)
                 await self._in_thread(self._spool.close)
-        except _BROKEN as error:
+        except BROKEN as error:
             logger.warning("usage records could not be kept (%s)", error)
         self._disk.shutdown(wait=False)
         self._dropped += len(self._lines)
@@ -178,7 +178,7 @@ class UsageSink:
             async with asyncio.timeout(_SEND_SECONDS):
                 keys, lines = [USAGE_STREAM, USAGE_WAITING], pack_lines(batch)
                 taken = int(await self._add(keys=keys, args=[STREAM_LENGTH, len(batch), lines]))
-        except _BROKEN as error:
+        except BROKEN as error:
             logger.debug("usage records wait (%s)", error)
         if taken < len(batch):
             self._try_at = time.monotonic() + _RETRY_SECONDS
@@ -207,11 +207,3 @@ class UsageSink:
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._disk, work)
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return

@@ -22,9 +22,6 @@ from gateway.edge.routing import Asked
 from gateway.edge.spool import MIDDLING_BYTES, SMALL_BYTES, Spool
 from gateway.edge.upstream_routes import OTHER, refuse_passage
 
-_BEFORE_THE_BODY = frozenset(
-    {"invalid_api_key", "gateway_starting", "gateway_stale", "lane_not_found"}
-)
 _LINGER_BYTES = 256 * 2**20
 _LINGER_SECONDS = 10.0
 _NO_BODY = refuse("invalid_request_error", "a GET or HEAD request takes no body.")
@@ -94,13 +91,13 @@ def _screen(call: Call, fields: Fields) -> ModelReader | EdgeRefusal | None:
 
 def refuse_caller(call: Call) -> EdgeRefusal | None:
     """Who may not call at all, and what no lane's engine may be asked for."""
-    passage = call.matched.passage
-    if passage is None:
-        return call.parts.gate.known(call.caller, Asked(None, call.lane))
-    route = call.parts.gate.choose(call.caller, Asked(None, call.lane))
+    passage, asked = call.matched.passage, Asked(None, call.lane)
+    refusal = call.parts.gate.known(call.caller, asked)
+    if refusal is not None or passage is None:
+        return refusal
+    route = call.parts.gate.choose(call.caller, asked)
     if isinstance(route, EdgeRefusal):
-        is_final = route.code in _BEFORE_THE_BODY or call.matched.route is OTHER
-        return route if is_final else None
+        return route if call.matched.route is OTHER else None
     return refuse_passage(route.upstream.engine, call.method, passage)
 
 
