@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 import pytest
-import redis.asyncio as redis
 
 from gateway.edge.metering import UsageSink
 from gateway.models import UsageRecord
@@ -22,8 +21,8 @@ from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, STRANGER, Running, bearer, edge_at, grant, lane, until
 from tests.edge_harness import upstream as upstream_at
 from tests.edge_processes import edge_process, publishing
+from tests.metering_cast import records
 from wire.edges import USAGE_STREAM
-from wire.usage import Usage, decode_entry
 
 pytestmark = pytest.mark.valkey
 
@@ -34,25 +33,13 @@ async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
         yield running
 
 
-async def _records(client: "redis.Redis", count: int, seconds: float = 5) -> list[Usage]:
-    async with asyncio.timeout(seconds):
-        while len(found := await _in_stream(client)) < count:
-            await asyncio.sleep(0.01)
-    return found
-
-
-async def _in_stream(client: "redis.Redis") -> list[Usage]:
-    entries: Any = await client.xrange(USAGE_STREAM)
-    return [usage for _, fields in entries for usage in decode_entry(fields) if usage is not None]
-
-
 async def test_a_request_is_recorded_with_its_tokens_and_never_its_words(edge: Running) -> None:
     async with upstreams.running(upstreams.llama) as fake:
         mine = grant(OWNER, 0, 1e11, booking_id=42)
         await edge.publish(lane(upstream=upstream_at(fake.url), grants=(mine,)))
         for stream in (False, True):
             await edge.chat(model="qwen", stream=stream, secret="a word")
-    entries = await _records(edge.publisher.client, 2)
+    entries = await records(edge.publisher.client, 2)
     for usage in entries:
         assert (usage.owner_id, usage.token_id, usage.booking_id) == (OWNER, OWNER * 10, 42)
         assert (usage.lane, usage.preset, usage.status, usage.code) == ("main", "qwen", 200, "")
@@ -78,7 +65,7 @@ async def test_refused_and_broken_off_requests_are_recorded_strangers_are_not(
         await until(lambda: fake.seen)
         request.cancel()
         await asyncio.gather(request, return_exceptions=True)
-        refused, left = await _records(edge.publisher.client, 2)
+        refused, left = await records(edge.publisher.client, 2)
     assert (refused.status, refused.code, refused.lane) == (404, "model_not_found", "")
     assert (left.status, left.is_aborted, left.owner_id) == (499, True, MEMBER)
 
@@ -92,7 +79,7 @@ async def test_a_request_whose_token_is_revoked_meanwhile_is_recorded(edge: Runn
         await edge.publish(served, entries={})
         fake.release.set()
         assert (await request).status_code == 200
-        (usage,) = await _records(edge.publisher.client, 1)
+        (usage,) = await records(edge.publisher.client, 1)
     assert (usage.owner_id, usage.lane, usage.completion_tokens) == (OWNER, "main", 3)
 
 
@@ -102,7 +89,7 @@ async def test_records_wait_for_a_valkey_that_is_away(valkey_server: ValkeyServe
         valkey_server.stop()
         await edge.chat(model="nope")
         valkey_server.start()
-        assert len(await _records(edge.publisher.client, 1)) == 1
+        assert len(await records(edge.publisher.client, 1)) == 1
 
 
 async def test_an_edge_ends_though_its_loops_swallow_a_cancellation(
@@ -126,7 +113,7 @@ async def test_a_record_has_the_cached_tokens_and_the_time_in_the_queue(edge: Ru
         await until(lambda: edge.edge.gate.waiting.get("main") and fake.seen)
         fake.release.set()
         await asyncio.gather(*requests)
-    first, second = await _records(edge.publisher.client, 2)
+    first, second = await records(edge.publisher.client, 2)
     assert (first.queue_ms, first.cached_tokens, first.is_estimated) == (0.0, None, False)
     assert 0 < second.queue_ms < second.duration_ms
 
@@ -155,7 +142,7 @@ async def test_tokens_of_other_routes(
     async with upstreams.running(answers) as fake:
         await edge.publish(lane(upstream=upstream_at(fake.url)))
         await edge.client.post(path, json={}, headers=bearer(OWNER))
-    (usage,) = await _records(edge.publisher.client, 1)
+    (usage,) = await records(edge.publisher.client, 1)
     found = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
     assert (found, usage.route, usage.is_estimated) == (expected, path, False)
 
@@ -173,7 +160,7 @@ async def test_the_tokens_of_a_stream_whose_client_left_are_estimated_and_marked
                 events += line.startswith("data:")
                 if events == 9:
                     break
-        (usage,) = await _records(edge.publisher.client, 1)
+        (usage,) = await records(edge.publisher.client, 1)
     assert (usage.is_aborted, usage.status, usage.is_estimated) == (True, 200, True)
     assert usage.completion_tokens is not None
     assert 9 <= usage.completion_tokens < 1_000
@@ -184,7 +171,7 @@ async def test_the_tokens_of_a_stream_that_broke_off_are_estimated(edge: Running
     async with upstreams.running(upstreams.dies_mid_stream) as fake:
         await edge.publish(lane(upstream=upstream_at(fake.url)))
         await edge.chat(stream=True)
-        (usage,) = await _records(edge.publisher.client, 1)
+        (usage,) = await records(edge.publisher.client, 1)
     assert (usage.completion_tokens, usage.is_estimated) == (1, True)
     assert (usage.is_aborted, usage.code) == (False, "upstream_failed")
 
@@ -270,8 +257,8 @@ async def test_a_killed_edge_s_records_are_sent_by_the_next(
             edge.popen.kill()
         valkey_server.start()
         with edge_process(valkey_server.url, settings=settings):
-            records = await _records(publisher.client, 50, seconds=30)
-        assert len({usage.request_id for usage in records}) == 50
+            found = await records(publisher.client, 50, seconds=30)
+        assert len({usage.request_id for usage in found}) == 50
         assert _lines(tmp_path) == 0
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import prometheus_client
@@ -77,6 +78,19 @@ def test_a_record_s_numbers_are_counted_by_lane_and_preset() -> None:
     assert found[f"{prefix}_first_byte_seconds_sum{of_main}"] == pytest.approx(0.4)
     assert found[f"{prefix}_queue_seconds_bucket{{lane=main,le=0.5}}"] == 1
     assert found[f"{prefix}_queue_seconds_bucket{{lane=main,le=0.25}}"] == 0
+
+
+def test_a_request_that_a_lane_refused_counts_there_but_for_what_only_a_server_does() -> None:
+    metrics = EdgeMetrics("e", lambda: NOTHING)
+    refused = replace(USAGE, preset="", code="upstream_failed", is_aborted=True)
+    metrics.served(replace(refused, prompt_tokens=None, completion_tokens=None, cached_tokens=None))
+    found = of(metrics)
+    names = ("bytes_total{direction=in,", "bytes_total{direction=out,", "upstream_failures_total{")
+    assert [found[f"slotserve_edge_{name}lane=main}}"] for name in names] == [10, 1_000, 1]
+    assert found["slotserve_edge_aborted_total{lane=main}"] == 1
+    assert found["slotserve_edge_queue_seconds_count{lane=main}"] == 0  # it was not let in
+    assert found["slotserve_edge_first_byte_seconds_count{lane=main}"] == 0
+    assert not [name for name in found if name.startswith("slotserve_edge_tokens")]
 
 
 def test_a_reading_is_told_and_a_lane_that_is_gone_is_not() -> None:

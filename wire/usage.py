@@ -44,7 +44,7 @@ class Usage:
     duration_ms: float
     owner_id: int | None = None
     token_id: int | None = None
-    lane: str = ""  # slug
+    lane: str = ""  # slug; of one that was refused the lane that refused it, if one did
     booking_id: int | None = None
     preset: str = ""  # slug of what answered
     code: str = ""  # the refusal's, if it was refused

@@ -29,18 +29,25 @@ prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True)
-class _OfLane:
-    """What is counted of one lane and preset, looked up once."""
+class _Tokens:
+    """What is counted of one lane and preset."""
 
-    first_byte: Times
-    queue: Times
     prompt: Sum
     cached: Sum
     completion: Sum
+
+
+@dataclass(frozen=True, slots=True)
+class _OfLane:
+    """What is counted of one lane, and of one preset there, looked up once."""
+
+    first_byte: Times
+    queue: Times
     bytes_in: Sum
     bytes_out: Sum
     failures: Sum
     aborted: Sum
+    tokens: _Tokens | None  # None: of requests that the lane refused, which no preset saw
 
 
 class EdgeMetrics:
@@ -91,24 +98,26 @@ class EdgeMetrics:
         found[1].add(seconds)
 
     def served(self, usage: Usage) -> None:
-        """What the record of a request at a lane says besides."""
+        """What the record of a request at a lane says besides; the lane may have refused it."""
         if not usage.lane:
             return
         key = (usage.lane, usage.preset)
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = self._of_lane(*key)
-        if usage.first_byte_ms is not None and usage.status < HTTPStatus.BAD_REQUEST:
-            lane.first_byte.add(usage.first_byte_ms / 1000)
-        if usage.queue_ms:
-            lane.queue.add(usage.queue_ms / 1000)
         lane.bytes_in.value += usage.bytes_in
         lane.bytes_out.value += usage.bytes_out
-        _count_tokens(lane, usage)
         if usage.code == "upstream_failed":
             lane.failures.value += 1
         if usage.is_aborted:
             lane.aborted.value += 1
+        if lane.tokens is None:
+            return
+        if usage.first_byte_ms is not None and usage.status < HTTPStatus.BAD_REQUEST:
+            lane.first_byte.add(usage.first_byte_ms / 1000)
+        if usage.queue_ms:
+            lane.queue.add(usage.queue_ms / 1000)
+        _count_tokens(lane.tokens, usage)
 
     def refresh(self) -> None:
         """Let other workers know of what has been counted, and of this moment."""
@@ -156,17 +165,21 @@ class EdgeMetrics:
         return found
 
     def _of_lane(self, lane: str, preset: str) -> _OfLane:
-        tokens = self._tokens
         return _OfLane(
             first_byte=self._times_of(self._first_byte, lane),
             queue=self._times_of(self._queue, lane),
-            prompt=self._sum(tokens, lane, preset, "prompt"),
-            cached=self._sum(tokens, lane, preset, "cached"),
-            completion=self._sum(tokens, lane, preset, "completion"),
             bytes_in=self._sum(self._bytes, lane, "in"),
             bytes_out=self._sum(self._bytes, lane, "out"),
             failures=self._sum(self._failures, lane),
             aborted=self._sum(self._aborted, lane),
+            tokens=self._tokens_of(lane, preset) if preset else None,
+        )
+
+    def _tokens_of(self, lane: str, preset: str) -> _Tokens:
+        return _Tokens(
+            prompt=self._sum(self._tokens, lane, preset, "prompt"),
+            cached=self._sum(self._tokens, lane, preset, "cached"),
+            completion=self._sum(self._tokens, lane, preset, "completion"),
         )
 
     def _sum(self, counter: Counter, *labels: str) -> Sum:
@@ -196,10 +209,10 @@ class EdgeMetrics:
         info.labels(edge_id).set(1)
 
 
-def _count_tokens(lane: _OfLane, usage: Usage) -> None:
+def _count_tokens(tokens: _Tokens, usage: Usage) -> None:
     if usage.prompt_tokens:
-        lane.prompt.value += usage.prompt_tokens
+        tokens.prompt.value += usage.prompt_tokens
     if usage.cached_tokens:
-        lane.cached.value += usage.cached_tokens
+        tokens.cached.value += usage.cached_tokens
     if usage.completion_tokens:
-        lane.completion.value += usage.completion_tokens
+        tokens.completion.value += usage.completion_tokens

@@ -30,7 +30,7 @@ def usage_of(
         duration_ms=(ended - arrived) * 1000,
         owner_id=token.owner_id,
         token_id=token.token_id,
-        lane=route.lane.slug if route else "",
+        lane=route.lane.slug if route else _refused_at(call),
         booking_id=route.grant.booking_id if route and route.grant else None,
         preset=route.upstream.preset if route else "",
         code=answer.refusal.code if answer.refusal else "",
@@ -44,6 +44,14 @@ def usage_of(
         cached_tokens=counts.cached,
         is_estimated=counts.is_estimated,
     )
+
+
+def _refused_at(call: Call) -> str:
+    """The lane that refused it, or for which it waited when its client left; none is said: ""."""
+    refusal = call.answer.refusal
+    if refusal is None and call.turn is not None:
+        refusal = call.turn.last
+    return (refusal.lane or refusal.about) if refusal is not None else ""
 
 
 def counts_of(call: Call) -> TokenCounts:

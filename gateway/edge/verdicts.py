@@ -96,7 +96,8 @@ def model_switching(lane: LaneRoute, now: float) -> EdgeRefusal:
     if wait is None:
         wait = _until(lane.drain_until, now)
     words = f"lane '{lane.slug}' is switching {coming}."
-    return refuse("model_switching", words, wait, lane=lane.slug if lane.target else "")
+    comes_again = lane.slug if lane.target else ""
+    return refuse("model_switching", words, wait, lane=comes_again, about=lane.slug)
 
 
 def model_failed(lane: LaneRoute, now: float) -> EdgeRefusal:
