@@ -11,7 +11,7 @@ from gateway.edge.admission import Stay, admit, stay_quietly
 from gateway.edge.allowance import charge, within_limits
 from gateway.edge.call import Call
 from gateway.edge.exchange import Exchange, MovedError
-from gateway.edge.forward import NotSentError, Parcel, forward, upstream_failed
+from gateway.edge.forward import Parcel, forward, upstream_failed
 from gateway.edge.gate import UNREACHABLE
 from gateway.edge.holder import TableHolder
 from gateway.edge.prefer import patience_of
@@ -21,7 +21,7 @@ from gateway.edge.routing import Asked
 from gateway.edge.slot_routes import needs_slot
 from gateway.edge.spool import SMALL_BYTES, Spool
 from gateway.edge.telling import Teller, asks_for_stream
-from gateway.edge.upstreams import Server
+from gateway.edge.upstreams import NotSentError, Server
 from gateway.edge.waiting import CLIENT_GONE
 
 logger = logging.getLogger(__name__)

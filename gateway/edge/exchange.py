@@ -15,7 +15,7 @@ class MovedError(Exception):
 
 
 class SentError(aiohttp.ClientError):
-    """aiohttp wants to send a second time: a read whose connection broke, or after a redirect."""
+    """aiohttp's session wants to open a WebSocket a second time: it broke, or was redirected."""
 
 
 class Exchange:

@@ -5,17 +5,20 @@ import time
 from dataclasses import dataclass
 
 import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.http import HttpProcessingError
 
 from gateway.edge.answer import Answer
+from gateway.edge.asking import ServerAnswer, ask
 from gateway.edge.exchange import Exchange, MovedError
-from gateway.edge.headers import Headers, client_headers, upstream_headers
+from gateway.edge.headers import Headers, client_headers, find
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.retold import is_stream, retell
 from gateway.edge.route import POST
 from gateway.edge.spool import Spool
 from gateway.edge.upload import Upload
 from gateway.edge.upstream_routes import refuse_passage
-from gateway.edge.upstreams import ON_CONNECTED, Server
+from gateway.edge.upstreams import Server
 
 logger = logging.getLogger(__name__)
 _WITHOUT_BODY = frozenset({204, 304})
@@ -32,10 +35,6 @@ class Parcel:
     passage: str | None = None  # the path, when it is for this server's engine to have it
 
 
-class NotSentError(Exception):
-    """The model server could not be reached; it has not seen a byte."""
-
-
 async def forward(
     exchange: Exchange, server: Server, parcel: Parcel, answer: Answer
 ) -> EdgeRefusal | None:
@@ -48,7 +47,7 @@ async def forward(
     try:
         async with exchange.limit:
             exchange.open()
-            return await _exchange(exchange, server, parcel, answer)
+            return await _on_connection(exchange, server, parcel, answer)
     except TimeoutError:
         if exchange.stopped_by is None:
             raise
@@ -58,59 +57,54 @@ async def forward(
     return exchange.stopped_by
 
 
-async def _exchange(
+async def _on_connection(
     exchange: Exchange, server: Server, parcel: Parcel, answer: Answer
 ) -> EdgeRefusal | None:
+    """On a connection that is idle again afterwards, or closed."""
     if parcel.passage is not None:
-        engine = server.upstream.engine
-        refusal = refuse_passage(engine, parcel.method, parcel.passage)
+        refusal = refuse_passage(server.upstream.engine, parcel.method, parcel.passage)
         if refusal is not None:
             return refusal
+    connection, transport = await server.connect()
+    try:
+        exchange.connected(transport)
+        refusal = await _exchange(exchange, server, connection, parcel, answer)
+    except MovedError:
+        connection.release()
+        raise
+    finally:
+        if exchange.is_complete:
+            connection.release()
+        else:
+            connection.close()
+    return refusal
+
+
+async def _exchange(
+    exchange: Exchange, server: Server, connection: Connection, parcel: Parcel, answer: Answer
+) -> EdgeRefusal | None:
     failure = "the model server did not answer."
     upload = Upload(parcel.body, server.silent_seconds)
+    length = parcel.body.length if parcel.method in POST else None
+    head = server.head(parcel.method, parcel.target, parcel.headers, length)
     try:
-        response = await _request(exchange, server, parcel, upload)
-        try:
-            if objection := _objection(response.status):
-                failure = objection
-                raise aiohttp.ClientError(failure)
-            failure = "the model server broke off its answer."
-            if answer.has_started and not is_stream(response):
-                return await retell(response)
-            await answer.start(response.status, _headers(response, answer.notes(exchange.route)))
-            await _pass_on(response.content, exchange, answer)
-        finally:
-            response.close()  # the connection, too, unless it was read to its end
-        exchange.is_complete = upload.is_done  # else the server has not read all of the body
-        return None
-    except (aiohttp.ClientError, OSError) as error:
+        response = await ask(server, connection, upload, head)
+        if objection := _objection(response.status):
+            failure = objection
+            raise aiohttp.ClientError(failure)
+        failure = "the model server broke off its answer."
+        if answer.has_started and not is_stream(response):
+            return await retell(response)
+        await answer.start(response.status, _headers(response, answer.notes(exchange.route)))
+        await _pass_on(response.content, exchange, answer)
+    except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
         lane = exchange.route.lane.slug
         logger.warning("lane %s: %s (%s)", lane, failure, type(error).__name__)
         return upstream_failed(failure, lane)
-
-
-async def _request(
-    exchange: Exchange, server: Server, parcel: Parcel, upload: Upload
-) -> aiohttp.ClientResponse:
-    url = server.url(parcel.target)
-    ON_CONNECTED.set(exchange.connected)
-    headers = upstream_headers(parcel.headers, server.key)
-    if parcel.method in POST:
-        headers.append(("content-length", str(parcel.body.length)))
-    asking = server.session.request(
-        parcel.method, url, data=upload.data, headers=headers, allow_redirects=False
-    )
-    try:
-        if upload.is_done:  # whole: no server can hold it up
-            return await asking
-        async with upload.limit:
-            return await asking
-    except MovedError:
-        raise
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-        raise NotSentError(type(error).__name__) from error
     finally:
-        upload.is_answered = True
+        upload.stop()
+    exchange.is_complete = upload.is_done  # else the server has not read all of the body
+    return None
 
 
 async def _pass_on(content: aiohttp.StreamReader, exchange: Exchange, answer: Answer) -> None:
@@ -130,12 +124,12 @@ def _objection(status: int) -> str:
     return ""
 
 
-def _headers(response: aiohttp.ClientResponse, notes: Headers) -> Headers:
-    headers = client_headers(response.raw_headers)
+def _headers(response: ServerAnswer, notes: Headers) -> Headers:
+    headers = client_headers(response.headers)
     if response.status in _WITHOUT_BODY:  # a length of what does not come is none for uvicorn
         headers = [each for each in headers if each[0] != b"content-length"]
     headers += notes
-    if response.status == 503 and "retry-after" not in response.headers:
+    if response.status == 503 and find(headers, b"retry-after") is None:
         headers.append((b"retry-after", b"1"))
     return headers
 

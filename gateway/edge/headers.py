@@ -34,6 +34,7 @@ _NEVER_UP = _HOP_BY_HOP | {
     b"referer",
 }
 _OURS_ALONE = (b"x-slotserve-", b"sec-websocket-")  # the latter may hold a browser's key
+_NOT_THE_SERVERS = (b"access-control-", b"x-slotserve-")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # aiohttp lets a server send them
 LONGEST_HEADER = 4096  # llama-server refuses lines of 8 KiB, and more than 100 of them
 MOST_HEADERS = 64
@@ -61,39 +62,50 @@ def find(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for each, value in headers if each == name), None)
 
 
-def upstream_headers(headers: Iterable[tuple[bytes, bytes]], key: str) -> list[tuple[str, str]]:
+def upstream_headers(headers: Iterable[tuple[bytes, bytes]], key: str) -> Headers:
     """What the model server gets: the caller's own headers, with the server's key.
 
     Not those that are too long or too many for a model server, which has no use for them.
     """
-    listed = _listed_by_connection(headers := list(headers))
-    passed = [
-        (name.decode("latin-1"), value.decode("latin-1"))
-        for name, value in headers
-        if name not in _NEVER_UP
-        and name not in listed
-        and not name.startswith(_OURS_ALONE)
-        and len(name) + len(value) <= LONGEST_HEADER
-    ]
+    passed, listed = [], b""
+    for name, value in headers:
+        if name in _NEVER_UP:
+            listed = _listed(listed, name, value)
+        elif (
+            len(name) + len(value) <= LONGEST_HEADER
+            and not name.startswith(_OURS_ALONE)
+            and not _CONTROL.search(value)
+        ):
+            passed.append((name, value))
     return [
-        *passed[:MOST_HEADERS],
-        ("authorization", f"Bearer {key}"),
-        ("accept-encoding", "identity"),
+        *_without(passed, listed)[:MOST_HEADERS],
+        (b"authorization", b"Bearer %b" % key.encode()),
+        (b"accept-encoding", b"identity"),
     ]
 
 
 def client_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """What the client gets of the model server's headers; never CORS, cookies or hop-by-hop."""
-    headers = [(name.lower(), value) for name, value in headers]
-    listed = _listed_by_connection(headers)
-    return [
-        (name, value)
-        for name, value in headers
-        if name not in _NEVER_DOWN
-        and name not in listed
-        and not name.startswith((b"access-control-", b"x-slotserve-"))
-        and not _CONTROL.search(value)
-    ]
+    passed, listed = [], b""
+    for given, value in headers:
+        name = given.lower()
+        if name in _NEVER_DOWN:
+            listed = _listed(listed, name, value)
+        elif not name.startswith(_NOT_THE_SERVERS) and not _CONTROL.search(value):
+            passed.append((name, value))
+    return _without(passed, listed)
+
+
+def _listed(listed: bytes, name: bytes, value: bytes) -> bytes:
+    """With the names that this header, if it is Connection, makes hop-by-hop."""
+    return b"%b,%b" % (listed, value) if name == b"connection" else listed
+
+
+def _without(headers: Headers, listed: bytes) -> Headers:
+    if not listed:
+        return headers
+    names = {word.strip().lower() for word in listed.split(b",")}
+    return [header for header in headers if header[0] not in names]
 
 
 def _credential(name: bytes, value: bytes) -> bytes | None:
@@ -112,13 +124,3 @@ def _basic_password(encoded: bytes) -> bytes | None:
         return base64.b64decode(encoded, validate=True).partition(b":")[2]
     except binascii.Error:
         return None
-
-
-def _listed_by_connection(headers: Iterable[tuple[bytes, bytes]]) -> set[bytes]:
-    """Headers that a Connection header makes hop-by-hop."""
-    return {
-        word.strip().lower()
-        for name, value in headers
-        if name == b"connection"
-        for word in value.split(b",")
-    }

@@ -1,22 +1,21 @@
 """What a model server says in place of a stream, when the client's 200 is out already: a refusal
 in its own words, for an event of the stream."""
 
-import aiohttp
 import orjson
 
+from gateway.edge.asking import ServerAnswer
 from gateway.edge.refusals import EdgeRefusal
 
 _MOST_BYTES = 65_536
 _MOST_WORDS = 500
 
 
-def is_stream(response: aiohttp.ClientResponse) -> bool:
+def is_stream(response: ServerAnswer) -> bool:
     """Whether it goes on where the comments end."""
-    kind = response.headers.get("content-type", "")
-    return response.status == 200 and kind.lower().startswith("text/event-stream")
+    return response.status == 200 and response.kind.startswith(b"text/event-stream")
 
 
-async def retell(response: aiohttp.ClientResponse) -> EdgeRefusal:
+async def retell(response: ServerAnswer) -> EdgeRefusal:
     """The server's own status and words, as far as they are needed."""
     body = b""
     async for chunk in response.content.iter_any():

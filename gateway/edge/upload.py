@@ -1,7 +1,10 @@
-"""A body on its way up, piece by piece, as fast as the model server takes it."""
+"""A body on its way up: at once, or piece by piece as fast as the model server takes it."""
 
 import asyncio
-from collections.abc import Iterator
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import StreamWriter
 
 from gateway.edge.spool import Spool
 
@@ -9,50 +12,47 @@ AT_ONCE_BYTES = 65_536  # fit into the socket's buffers, whatever the server doe
 
 
 class Upload:
-    """What aiohttp sends, once: a large body is let go of when all of it has been sent.
+    """A body is sent once; a large one is let go of when all of it has been sent.
 
     A server that takes no piece for `seconds` ends the block of `limit`.
     """
 
     def __init__(self, body: Spool, seconds: float) -> None:
-        self.limit = asyncio.timeout(None)
+        self.whole = body.whole() if body.length <= AT_ONCE_BYTES else None
+        self.is_done = self.whole is not None  # the server has been sent all of it
         self.is_answered = False  # the block of `limit` is over
         self._body = body
-        self._loop = asyncio.get_running_loop()
         self._seconds = seconds
-        self._pieces: Iterator[bytes] | None = None
-        self._whole: bytes | None = None
-        if body.length <= AT_ONCE_BYTES:
-            self._whole = body.whole()
-        if self._whole is None:
-            self._pieces = body.pieces()
+        self._sending: asyncio.Task[None] | None = None
+        if self.whole is None:
+            self.limit = asyncio.timeout(None)
 
-    @property
-    def data(self) -> "bytes | Upload":
-        """A small body as it is, which no server can hold up; else the pieces."""
-        return self if self._whole is None else self._whole
+    def begin(self, protocol: ResponseHandler) -> None:
+        """Send the pieces beside whoever reads the answer, which may come before the last one."""
+        self._sending = asyncio.create_task(self._send(protocol))
 
-    @property
-    def is_done(self) -> bool:
-        """Whether the server has been sent all of it."""
-        return self._pieces is None
+    def stop(self) -> None:
+        """Send no more."""
+        if self._sending is not None:
+            self._sending.cancel()
 
-    def __aiter__(self) -> "Upload":
-        """The pieces; they are sent once."""
-        return self
-
-    async def __anext__(self) -> bytes:
-        """The next piece; the one before has been written."""
-        piece = None if self._pieces is None else next(self._pieces, None)
-        if piece is None:
-            self._pieces = None
-            self._body.close()  # its answer may last for an hour
-            self._wait(None)
-            raise StopAsyncIteration
-        self._wait(self._loop.time() + self._seconds)
-        return piece
+    async def _send(self, protocol: ResponseHandler) -> None:
+        loop = asyncio.get_running_loop()
+        writer = StreamWriter(protocol, loop)
+        try:
+            for piece in self._body.pieces():
+                self._wait(loop.time() + self._seconds)
+                await writer.write(piece)
+        except (OSError, aiohttp.ClientError) as error:
+            if not self.is_answered:
+                protocol.set_exception(aiohttp.ClientOSError(str(error)), error)
+            return
+        self.is_done = True
+        self._body.close()  # its answer may last for an hour
+        self._wait(None)
+        protocol.start_timeout()
 
     def _wait(self, until: float | None) -> None:
-        """Until then for the next one, unless the answer has begun."""
+        """Until then for the next piece, unless the answer has begun."""
         if not self.is_answered:
             self.limit.reschedule(until)

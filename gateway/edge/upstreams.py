@@ -1,5 +1,7 @@
 """Connections to model servers: one pool for each generation of each lane's server."""
 
+import asyncio
+import re
 import select
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -7,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from aiohttp.connector import Connection
-from multidict import CIMultiDict
 from yarl import URL
 
+from gateway.edge.headers import Headers, upstream_headers
 from gateway.edge.table import LaneRoute, Upstream
 from wire.sealing import Sealer
 
@@ -18,41 +20,46 @@ if TYPE_CHECKING:
 
     from aiohttp.client_proto import ResponseHandler
 
-_ADDED_BY_AIOHTTP: CIMultiDict[None] = CIMultiDict({"User-Agent": None, "Content-Type": None})
-MOST_URLS = 200  # more than there are routes
 IDLE_SECONDS = 3.0  # llama-server closes an idle connection after five
 ON_CONNECTED: ContextVar[Callable[["Transport"], None]] = ContextVar("on_connected")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-class PlainRequest(aiohttp.ClientRequest):
-    """Has the caller's headers, and none that aiohttp would add."""
-
-    def update_auto_headers(self, skip_auto_headers: Iterable[str] | None) -> None:
-        """None."""
-        self._skip_auto_headers = _ADDED_BY_AIOHTTP
+class NotSentError(Exception):
+    """The model server could not be reached; it has not seen a byte."""
 
 
 class ServerConnector(aiohttp.TCPConnector):
-    """Asks ON_CONNECTED between the connection and the first byte; keeps nothing while draining."""
+    """Gives only connections that nothing is left on; keeps none while draining."""
 
     def __init__(self) -> None:
         super().__init__(limit=0, keepalive_timeout=IDLE_SECONDS)
         self.is_draining = False
 
     async def connect(self, req: Any, traces: Any, timeout: Any) -> Connection:  # noqa: ASYNC109 (aiohttp's signature)
-        """A connection that nothing has been sent on since the last answer."""
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            transport = connection.transport
-            if transport is not None and not _has_word(transport):
-                break
-            connection.close()
+        """For aiohttp's session, which opens WebSockets: ON_CONNECTED hears before it writes."""
+        connection, transport = await self.unused(req, timeout)
         try:
             ON_CONNECTED.get()(transport)
         except BaseException:
             connection.release()
             raise
         return connection
+
+    async def unused(
+        self,
+        request: aiohttp.ClientRequest,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
+    ) -> "tuple[Connection, Transport]":
+        """A connection that nothing has been sent on since the last answer."""
+        while True:
+            connection = await super().connect(request, [], timeout)
+            protocol = connection.protocol
+            if protocol is not None and not protocol.should_close:
+                transport = protocol.transport
+                if transport is not None and not _has_word(transport):
+                    return connection, transport
+            connection.close()
 
     def close_idle(self) -> None:
         """Close the connections that no request uses."""
@@ -84,25 +91,33 @@ class Server:
         self.upstream = upstream
         self.key = key
         self.connector = ServerConnector()
-        self.session = aiohttp.ClientSession(
-            connector=self.connector,
-            timeout=timeout,
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            request_class=PlainRequest,
+        self.session = aiohttp.ClientSession(  # for WebSockets
+            connector=self.connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
         )
-        self._urls: dict[str, URL] = {}
         self.users = 0
         self.silent_seconds = timeout.sock_read or 3600.0  # may pass without a byte either way
+        self._timeout = timeout
+        base = URL(upstream.base_url, encoded=True)
+        self._place = aiohttp.ClientRequest("GET", base, loop=asyncio.get_running_loop())
+        self._prefix = base.raw_path.rstrip("/")
+        self._host = b"host: %b\r\n" % (base.host_port_subcomponent or "").encode("ascii")
 
-    def url(self, target: str) -> URL:
-        """Its address of a path and query, untouched; those without a query are remembered."""
-        url = self._urls.get(target)
-        if url is None:
-            url = URL(self.upstream.base_url + target, encoded=True)
-            if len(self._urls) < MOST_URLS and "?" not in target:
-                self._urls[target] = url
-        return url
+    async def connect(self) -> "tuple[Connection, Transport]":
+        """A connection that nobody uses; NotSentError when there is none to be had."""
+        try:
+            return await self.connector.unused(self._place, self._timeout)
+        except (aiohttp.ClientConnectorError, TimeoutError) as error:
+            raise NotSentError(type(error).__name__) from error
+
+    def head(self, method: str, target: str, headers: Headers, length: int | None) -> bytes:
+        """What is written before the body: path and query untouched, the caller's own headers."""
+        lines = [
+            f"{method} {self._prefix}{target} HTTP/1.1\r\n".encode("latin-1"),
+            self._host,
+            *[b"%b: %b\r\n" % header for header in upstream_headers(headers, self.key)],
+            b"\r\n" if length is None else b"content-length: %d\r\n\r\n" % length,
+        ]
+        return b"".join(lines)
 
 
 class ServerPool:
@@ -121,7 +136,7 @@ class ServerPool:
         server = self._servers.get((slug, upstream))
         if server is None:
             key = self._sealer.open(upstream.sealed_key)
-            if key is None:
+            if key is None or _CONTROL.search(key):
                 return None
             server = self._servers[slug, upstream] = Server(upstream, key, self._timeout)
         return server

@@ -18,12 +18,12 @@ from gateway.edge import verdicts
 from gateway.edge.attempt import client_left
 from gateway.edge.call import Call
 from gateway.edge.exchange import Exchange
-from gateway.edge.forward import NotSentError, upstream_failed
+from gateway.edge.forward import upstream_failed
 from gateway.edge.headers import upstream_headers
 from gateway.edge.refusals import TELLS_WHEN, EdgeRefusal, refuse
 from gateway.edge.routing import Route, active_grant, identify
 from gateway.edge.table import LaneRoute
-from gateway.edge.upstreams import ON_CONNECTED, Server
+from gateway.edge.upstreams import ON_CONNECTED, NotSentError, Server
 from gateway.edge.waiting import CLIENT_GONE
 from gateway.edge.ws_close import GOING_AWAY, NORMAL, OURS, TOO_BIG, close_of, passed_on, short
 from gateway.edge.ws_protocol import CLOSE_SECONDS, MOST_MESSAGE_BYTES
@@ -127,7 +127,10 @@ class Session:
 
     async def _connect(self, exchange: Exchange, server: Server) -> aiohttp.ClientWebSocketResponse:
         ON_CONNECTED.set(exchange.connected)
-        headers = upstream_headers(self._call.headers, server.key)
+        headers = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in upstream_headers(self._call.headers, server.key)
+        ]
         limit = asyncio.timeout(HANDSHAKE_SECONDS)
         try:
             async with limit:

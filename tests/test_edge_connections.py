@@ -1,0 +1,67 @@
+"""Connections to model servers are used by one request at a time, and only when nothing is left."""
+
+import asyncio
+
+import pytest
+
+from gateway.edge.answer import Answer
+from tests import upstreams
+from tests.edge_harness import OWNER, Running, bearer, lane, until
+from tests.edge_harness import upstream as upstream_at
+
+pytest_plugins = ["tests.edge_fixtures"]
+pytestmark = pytest.mark.valkey
+
+
+async def test_a_client_that_leaves_ends_no_other_request(
+    edge: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its server has sent all; the connection must not be another's before the client has it."""
+    writing = asyncio.Event()
+    write = Answer.write
+
+    async def stalls_at_first(self: Answer, chunk: bytes, *, is_last: bool = False) -> None:
+        if not writing.is_set():
+            writing.set()
+            await asyncio.sleep(60)
+        await write(self, chunk, is_last=is_last)
+
+    async def answers(
+        seen: upstreams.Seen, _: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        if len(fake.seen) == 2:
+            await seen.release.wait()
+        writer.write(upstreams.response(b"%d" % len(fake.seen)))
+        await writer.drain()
+
+    monkeypatch.setattr(Answer, "write", stalls_at_first)
+    async with upstreams.running(answers) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        leaving = asyncio.create_task(edge.client.get("/props", headers=bearer(OWNER)))
+        await writing.wait()
+        other = asyncio.create_task(edge.client.get("/props", headers=bearer(OWNER)))
+        await until(lambda: len(fake.seen) == 2)
+        leaving.cancel()
+        await until(lambda: edge.in_flight == 1)
+        fake.release.set()
+        answer = await other
+    assert (answer.status_code, answer.content) == (200, b"2")
+
+
+async def test_an_answer_that_nobody_asked_for_is_given_to_nobody(edge: Running) -> None:
+    async def answers(
+        _: upstreams.Seen, __: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(upstreams.response(b"%d" % len(fake.seen)))
+        await writer.drain()
+        if len(fake.seen) == 1:
+            await asyncio.sleep(0.1)  # the connection is idle by now
+            writer.write(upstreams.response(b"stale"))
+            await writer.drain()
+
+    async with upstreams.running(answers) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        first = await edge.client.get("/props", headers=bearer(OWNER))
+        await asyncio.sleep(0.3)
+        second = await edge.client.get("/props", headers=bearer(OWNER))
+    assert [first.content, second.content] == [b"1", b"2"]
