@@ -35,6 +35,7 @@ class Answer:
         self.tail: Tail = NoTail()  # until the head tells what comes
         self._send = send
         self.notes: Callable[[Route], Headers] = _no_notes  # on where it ran
+        self.hold_head: Callable[[], None] = _hold_nothing  # until the first chunk, in one write
         self._own: Headers = [
             (b"x-request-id", request_id.encode()),
             (b"x-accel-buffering", b"no"),
@@ -55,10 +56,15 @@ class Answer:
         """A header of our own for the head."""
         self._own.append(header)
 
-    async def start(self, status: int, headers: Headers) -> None:
-        """Send the head, unless comments have gone out: then a stream goes on under theirs."""
+    async def start(self, status: int, headers: Headers, *, has_body_now: bool = False) -> None:
+        """Send the head, unless comments have gone out: then a stream goes on under theirs.
+
+        With `has_body_now` a chunk is written next, without waiting: both go out together.
+        """
         if self._is_early:
             return
+        if has_body_now:
+            self.hold_head()
         self.tail = tail_for(headers)
         self._is_stream = isinstance(self.tail, StreamTail)
         await self._send(
@@ -149,3 +155,7 @@ class Answer:
 
 def _no_notes(_: Route) -> Headers:
     return []
+
+
+def _hold_nothing() -> None:
+    return

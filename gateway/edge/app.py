@@ -117,6 +117,8 @@ class EdgeApp:
             query=scope["query_string"],
         )
         answer.notes = partial(self.edge.notes.headers, path=matched.route.path)
+        if connection is not None:
+            answer.hold_head = connection.joining.hold_next
         try:
             if matched.route.kind is Kind.WEBSOCKET:
                 await serve_websocket(call, scope)

@@ -95,7 +95,9 @@ async def _exchange(
         failure = "the model server broke off its answer."
         if answer.has_started and not is_stream(response):
             return await retell(response)
-        await answer.start(response.status, _headers(response, answer.notes(exchange.route)))
+        headers = _headers(response, answer.notes(exchange.route))
+        has_body_now = response.content.total_bytes > 0
+        await answer.start(response.status, headers, has_body_now=has_body_now)
         await _pass_on(response.content, exchange, answer)
     except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
         lane = exchange.route.lane.slug

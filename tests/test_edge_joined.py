@@ -1,0 +1,96 @@
+"""The head of an answer goes out with the first piece of its body, if that has come already."""
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from tests import upstreams
+from tests.edge_harness import OWNER, Running, bearer, lane
+from tests.edge_harness import upstream as upstream_at
+from wire.http_protocol import JoiningTransport
+
+pytest_plugins = ["tests.edge_fixtures"]
+
+
+class _Recording:
+    """A transport that tells what was written, and in how many writes."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: bytes) -> None:
+        assert not self.is_closed
+        self.written.append(data)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    def get_write_buffer_size(self) -> int:
+        return 7
+
+
+@pytest.fixture
+def below() -> _Recording:
+    return _Recording()
+
+
+@pytest.fixture
+def joining(below: _Recording) -> JoiningTransport:
+    return JoiningTransport(cast(asyncio.Transport, below))
+
+
+def test_what_is_held_goes_out_with_the_next_write(
+    below: _Recording, joining: JoiningTransport
+) -> None:
+    joining.hold_next()
+    joining.write(b"head")
+    assert below.written == []
+    joining.write(b"body")
+    joining.write(b"more")
+    assert below.written == [b"headbody", b"more"]
+
+
+def test_what_is_held_goes_out_before_the_end(below: _Recording, joining: JoiningTransport) -> None:
+    joining.hold_next()
+    joining.write(b"head")
+    joining.close()
+    assert (below.written, below.is_closed) == ([b"head"], True)
+
+
+def test_the_rest_of_a_transport_is_there(below: _Recording, joining: JoiningTransport) -> None:
+    joining.close()
+    assert joining.is_closing()
+    assert joining.get_write_buffer_size() == 7
+
+
+@pytest.mark.valkey
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_head_waits_for_no_body_that_is_not_there(edge: Running, method: str) -> None:
+    async def answers(
+        seen: upstreams.Seen, _: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        whole = upstreams.response(b"{}")
+        writer.write(whole[:-2])
+        await writer.drain()
+        if seen.method == "GET":
+            await seen.release.wait()
+            writer.write(whole[-2:])
+
+    async with upstreams.running(answers) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        async with (
+            asyncio.timeout(5),
+            edge.client.stream(method, "/props", headers=bearer(OWNER)) as answer,
+        ):
+            assert answer.headers["content-length"] == "2"
+            fake.release.set()
+            assert await answer.aread() == (b"{}" if method == "GET" else b"")
