@@ -30,7 +30,7 @@ pytestmark = pytest.mark.valkey
 
 @pytest.fixture
 async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url, queue_per_lane=3) as running:
+    async with edge_at(valkey_server.url, queue_per_lane=6) as running:
         yield running
         await until(lambda: running.in_flight == 0)
         assert running.edge.gate.waiting == {}

@@ -11,7 +11,7 @@ from gateway.edge.admission import admit
 from gateway.edge.exchange import Exchange
 from gateway.edge.queue import NO_PATIENCE, Queue, Unsure
 from gateway.edge.refusals import EdgeRefusal
-from tests.edge_harness import OWNER
+from tests.edge_harness import MEMBER, OWNER
 from tests.queue_world import SharedSlots, World, turn
 
 
@@ -78,7 +78,7 @@ def test_whatever_happens_slots_order_and_counts_hold(steps: list[tuple[Any, ...
 
 async def test_slots_that_edges_share_are_never_lost_nor_taken_twice() -> None:
     slots = SharedSlots(3)
-    world = World(slots, queue_per_lane=100)
+    world = World(slots, queue_per_lane=200)
     world.hold(b="smol", slots=3)
     pump = asyncio.create_task(world.gate.waiters.run())
     served = []
@@ -202,13 +202,14 @@ async def test_who_waits_for_another_model_holds_nobody_up() -> None:
 async def test_a_queue_has_a_size_and_says_so() -> None:
     world = World(queue_per_lane=2)
     world.hold(b="smol", slots=1)
-    for _ in range(3):
-        world.arrive()
+    for owner in (OWNER, OWNER, MEMBER):
+        world.arrive(owner=owner)
     refusal = world.gate.enter(mine := turn())
     assert isinstance(refusal, EdgeRefusal)
     found = world.gate.waiters.join(mine, refusal)
     assert found is not None
     assert (found.status, found.code, found.lane) == (429, "lane_busy", "a")
+    assert "no more may" in found.words
 
 
 async def test_no_queue_means_a_refusal_at_once() -> None:

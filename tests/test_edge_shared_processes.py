@@ -18,6 +18,7 @@ from tests.edge_harness import upstream as upstream_at
 from tests.edge_processes import Process, chat, edge_process, load, publishing, reports, soon
 
 pytestmark = [pytest.mark.valkey, pytest.mark.process]
+ROOM = {"SLOTSERVE_QUEUE_PER_LANE": "128"}  # half of it is for one person
 SLOTS = 6
 IDS = {"edge/1", "edge/2", "edge/3"}
 
@@ -63,7 +64,7 @@ async def publisher(valkey_server: ValkeyServer, route: LaneRoute) -> AsyncItera
 
 @pytest.fixture
 async def edge(valkey_server: ValkeyServer, publisher: Publisher) -> AsyncIterator[Process]:
-    with edge_process(valkey_server.url, "--workers", "3") as process:
+    with edge_process(valkey_server.url, "--workers", "3", settings=ROOM) as process:
         await process.is_ready()
         await until_living(publisher)
         yield process
@@ -108,7 +109,7 @@ async def test_a_limit_a_minute_holds_over_processes(
     valkey_server: ValkeyServer, publisher: Publisher, route: LaneRoute
 ) -> None:
     await publisher.publish(route, entries=tokens(owner_requests_per_minute=30))
-    with edge_process(valkey_server.url, "--workers", "3") as edge:
+    with edge_process(valkey_server.url, "--workers", "3", settings=ROOM) as edge:
         await edge.is_ready()
         await until_living(publisher)
         begun = time.monotonic()

@@ -21,7 +21,7 @@ LOADING: dict[str, Any] = {"upstream": None, "phase": "starting"}
 
 @pytest.fixture
 async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url, queue_per_lane=2) as running:
+    async with edge_at(valkey_server.url, queue_per_lane=4) as running:
         yield running
         await until(lambda: running.in_flight == 0)
         assert running.edge.gate.waiting == {}

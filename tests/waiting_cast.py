@@ -23,10 +23,12 @@ def ready(fake: upstreams.FakeServer, slots: int | None = 1, **fields: Any) -> L
     return lane(upstream=upstream_at(fake.url, slots=slots), **fields)
 
 
-def chat(edge: Running, wait: str | None = None, **fields: Any) -> "asyncio.Task[httpx.Response]":
-    """A member's request, on its way."""
+def chat(
+    edge: Running, wait: str | None = None, *, owner: int = MEMBER, **fields: Any
+) -> "asyncio.Task[httpx.Response]":
+    """This person's request, on its way."""
     body = {"messages": [], "model": "qwen"} | fields
-    headers = bearer(MEMBER) | ({"prefer": wait} if wait is not None else {})
+    headers = bearer(owner) | ({"prefer": wait} if wait is not None else {})
     return asyncio.create_task(edge.client.post("/v1/chat/completions", json=body, headers=headers))
 
 

@@ -33,6 +33,7 @@ class Turn:
     avoided: Upstream | None = None  # could not be reached a moment ago
     avoided_until: float = 0.0  # monotonic
     lane: str = ""  # in whose queue it stands; empty while it does not wait
+    owner: int | None = None  # whose request it is, once it has stood in a queue
     wanted: tuple[str, ...] = ()  # lanes that would serve it if they had a free slot
     since: float | None = None  # monotonic: the first refusal that made it wait
     deadline: float = 0.0  # monotonic, by what it waits for now
@@ -87,6 +88,10 @@ class Queue:
             del self._turns[self._index(turn)]
             self._count(turn.lane, -1)
             turn.lane, turn.wanted = "", ()
+
+    def held_by(self, owner: int | None, lane: str) -> int:
+        """How many of the lane's places this person has."""
+        return sum(turn.owner == owner and turn.lane == lane for turn in self._turns)
 
     def position(self, turn: Turn) -> int:
         """1 for the next one of its lane."""

@@ -131,6 +131,15 @@ def queue_full(slug: str, waiting: int, wait: float | None) -> EdgeRefusal:
     return refuse("lane_busy", words, wait, lane=slug)
 
 
+def share_full(slug: str, mine: int, wait: float | None) -> EdgeRefusal:
+    """429: there are places, but this person has half of the queue of a lane that is for all."""
+    words = (
+        f"{mine} requests of yours are waiting for lane '{slug}' already, and one person may have "
+        "no more than half of its queue."
+    )
+    return refuse("lane_busy", words, wait, lane=slug)
+
+
 def no_model_loaded(lane: LaneRoute) -> EdgeRefusal:
     """503: nothing is loaded and nothing is coming."""
     why = "has no model loaded" if lane.enabled else "is switched off by an administrator"

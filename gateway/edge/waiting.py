@@ -19,6 +19,7 @@ from gateway.edge.exchange import Exchange
 from gateway.edge.prefer import default_patience
 from gateway.edge.queue import NO_PATIENCE, Queue, Turn, Unsure
 from gateway.edge.refusals import EdgeRefusal, refuse
+from gateway.edge.routing import active_grant
 from gateway.edge.slots import Slots
 from gateway.edge.table import Table
 
@@ -65,9 +66,10 @@ class Waiters:
         """Give it a place, or say why it has none."""
         if not self.may_wait(turn, refusal):
             return refusal
-        most = self._config.queue_per_lane
-        if self.queue.waiting.get(refusal.lane, 0) >= most:
-            return self._full(refusal) if most else refusal
+        turn.owner = self._owner_of(turn)
+        no_place = self._no_place(turn, refusal)
+        if no_place is not None:
+            return no_place
         if turn.since is None:
             turn.since = self._clock.monotonic()
         turn.last = refusal
@@ -223,9 +225,33 @@ class Waiters:
             turn.last = found
             self.queue.move(turn, found.lane)
 
-    def _full(self, refusal: EdgeRefusal) -> EdgeRefusal:
-        waiting = self.queue.waiting.get(refusal.lane, 0)
-        return verdicts.queue_full(refusal.lane, waiting, refusal.retry_after)
+    def _no_place(self, turn: Turn, refusal: EdgeRefusal) -> EdgeRefusal | None:
+        """Why the queue has no place for it: all are taken, or half of them by this person.
+
+        Who has booked the lane is alone there and may take all.
+        """
+        most, slug = self._config.queue_per_lane, refusal.lane
+        waiting, share = self.queue.waiting.get(slug, 0), max(1, most // 2)
+        if waiting >= most:
+            return verdicts.queue_full(slug, waiting, refusal.retry_after) if most else refusal
+        if waiting < share:
+            return None  # so nobody has more than that
+        mine = self.queue.held_by(turn.owner, slug)
+        if mine < share or self._has_booked(turn, slug):
+            return None
+        return verdicts.share_full(slug, mine, refusal.retry_after)
+
+    def _owner_of(self, turn: Turn) -> int | None:
+        table, digest = self._door.table_in_force(), turn.caller.digest
+        token = table.tokens.get(digest) if table is not None and digest is not None else None
+        return token.owner_id if token is not None else None
+
+    def _has_booked(self, turn: Turn, slug: str) -> bool:
+        """Whether the booking of this moment is this person's."""
+        table = self._door.table_in_force()
+        lane = table.lanes.get(slug) if table is not None else None
+        grant = active_grant(lane, self._clock.now()) if lane is not None else None
+        return grant is not None and grant.owner_id == turn.owner
 
     def _next_change(self) -> float:
         """When a booking begins or ends next, monotonic."""
