@@ -1,6 +1,8 @@
 """Fixtures that several test modules share: a real Valkey, the demo model, a clock held still."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -48,6 +50,15 @@ class ValkeyServer:
         if self.process is not None:
             self.process.send_signal(number)
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """It takes connections and says nothing."""
+        self.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """Kill it at once; what it held is gone."""
         if self.process is not None:
@@ -55,15 +66,38 @@ class ValkeyServer:
             self.process.wait()
             self.process = None
 
+    def clear(self) -> None:
+        """Be as if just started: nobody is connected, nothing is held."""
+        try:
+            self._let_go_of_all()
+        except redis.RedisError:  # the last test has stopped it, or left it hanging
+            self.stop()
+            self.start()
 
-@pytest.fixture
-def valkey_server() -> Iterator[ValkeyServer]:
-    """A Valkey server of this test's own."""
+    def _let_go_of_all(self) -> None:
+        with redis.Redis.from_url(self.url, socket_timeout=5) as client:
+            for kind in ("normal", "pubsub"):  # who is cut off first writes nothing afterwards
+                client.client_kill_filter(_type=kind, skipme=True)
+            client.flushall()
+            client.script_flush()
+            client.config_resetstat()
+
+
+@pytest.fixture(scope="session")
+def only_valkey() -> Iterator[ValkeyServer]:
+    """The one Valkey server of the test run."""
     with tempfile.TemporaryDirectory(prefix="ssv-") as folder:
         server = ValkeyServer(Path(folder))
         server.start()
         yield server
         server.stop()
+
+
+@pytest.fixture
+def valkey_server(only_valkey: ValkeyServer) -> ValkeyServer:
+    """A Valkey server that is this test's alone and holds nothing."""
+    only_valkey.clear()
+    return only_valkey
 
 
 @pytest.fixture
