@@ -27,23 +27,10 @@ from tests.edge_harness import (
 )
 from tests.edge_harness import upstream as upstream_at
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
 HI: list[MessageParam] = [{"role": "user", "content": "Hi"}]
 TOOL: ToolParam = {"name": "weather", "input_schema": {"type": "object", "properties": {}}}
-
-
-@pytest.fixture
-async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url) as running:
-        yield running
-        await until(lambda: running.in_flight == 0)
-
-
-@pytest.fixture
-async def fake(edge: Running) -> AsyncIterator[upstreams.FakeServer]:
-    async with upstreams.running(shapes.every_route) as server:
-        await edge.publish(lane(upstream=upstream_at(server.url)))
-        yield server
 
 
 @pytest.fixture
@@ -60,17 +47,19 @@ async def _ask(client: anthropic.AsyncAnthropic, model: str = "qwen") -> anthrop
     return await client.messages.create(model=model, max_tokens=9, messages=HI)
 
 
-async def test_a_message(fake: upstreams.FakeServer, client: anthropic.AsyncAnthropic) -> None:
+async def test_a_message(
+    every_route: upstreams.FakeServer, client: anthropic.AsyncAnthropic
+) -> None:
     message = await _ask(client)
     assert message.content[0].type == "text"
     assert message.content[0].text == "Hello there"
     assert message.usage.input_tokens == 7
     assert message._request_id is not None
-    assert fake.seen[0].header("anthropic-version") is not None
+    assert every_route.seen[0].header("anthropic-version") is not None
 
 
 async def test_a_streamed_message(
-    fake: upstreams.FakeServer, client: anthropic.AsyncAnthropic
+    every_route: upstreams.FakeServer, client: anthropic.AsyncAnthropic
 ) -> None:
     async with client.messages.stream(model="big", max_tokens=9, messages=HI) as stream:
         words = [text async for text in stream.text_stream]
@@ -80,10 +69,10 @@ async def test_a_streamed_message(
 
 
 async def test_tools_and_counting(
-    fake: upstreams.FakeServer, client: anthropic.AsyncAnthropic
+    every_route: upstreams.FakeServer, client: anthropic.AsyncAnthropic
 ) -> None:
     called = await client.messages.create(model="qwen", max_tokens=9, messages=HI, tools=[TOOL])
-    assert json.loads(fake.seen[0].body)["tools"] == [TOOL]
+    assert json.loads(every_route.seen[0].body)["tools"] == [TOOL]
     assert called.content[0].type == "tool_use"
     assert called.content[0].input == shapes.WEATHER
     counted = await client.messages.count_tokens(model="qwen", messages=HI)

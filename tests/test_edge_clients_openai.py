@@ -13,13 +13,11 @@ from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolPara
 
 from tests import upstream_shapes as shapes
 from tests import upstreams
-from tests.conftest import ValkeyServer
 from tests.edge_harness import (
     MEMBER,
     OWNER,
     STRANGER,
     Running,
-    edge_at,
     grant,
     key_of,
     lane,
@@ -28,6 +26,7 @@ from tests.edge_harness import (
 )
 from tests.edge_harness import upstream as upstream_at
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
 HI: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Hi"}]
 TOOL: ChatCompletionToolParam = {
@@ -41,20 +40,6 @@ TOOL: ChatCompletionToolParam = {
 
 
 @pytest.fixture
-async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url) as running:
-        yield running
-        await until(lambda: running.in_flight == 0)
-
-
-@pytest.fixture
-async def fake(edge: Running) -> AsyncIterator[upstreams.FakeServer]:
-    async with upstreams.running(shapes.every_route) as server:
-        await edge.publish(lane(upstream=upstream_at(server.url)))
-        yield server
-
-
-@pytest.fixture
 async def client(edge: Running) -> AsyncIterator[openai.AsyncOpenAI]:
     async with _client(edge, OWNER) as made:
         yield made
@@ -64,9 +49,11 @@ def _client(edge: Running, owner: int, **options: Any) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(api_key=key_of(owner), base_url=f"{edge.url}/v1", **options)
 
 
-async def test_chat_with_tools(fake: upstreams.FakeServer, client: openai.AsyncOpenAI) -> None:
+async def test_chat_with_tools(
+    every_route: upstreams.FakeServer, client: openai.AsyncOpenAI
+) -> None:
     chat = await client.chat.completions.create(model="qwen", messages=HI, tools=[TOOL])
-    assert json.loads(fake.seen[0].body)["tools"] == [TOOL]
+    assert json.loads(every_route.seen[0].body)["tools"] == [TOOL]
     assert chat.choices[0].message.tool_calls is not None
     call = chat.choices[0].message.tool_calls[0]
     assert call.type == "function"
@@ -74,7 +61,7 @@ async def test_chat_with_tools(fake: upstreams.FakeServer, client: openai.AsyncO
 
 
 async def test_a_chat_stream_with_its_usage(
-    fake: upstreams.FakeServer, client: openai.AsyncOpenAI
+    every_route: upstreams.FakeServer, client: openai.AsyncOpenAI
 ) -> None:
     stream = await client.chat.completions.create(
         model="qwen", messages=HI, stream=True, stream_options={"include_usage": True}
@@ -87,7 +74,7 @@ async def test_a_chat_stream_with_its_usage(
 
 
 async def test_responses_whole_and_streamed(
-    fake: upstreams.FakeServer, client: openai.AsyncOpenAI
+    every_route: upstreams.FakeServer, client: openai.AsyncOpenAI
 ) -> None:
     whole = await client.responses.create(model="qwen", input="Hi")
     assert whole.output_text == "Hello there"
@@ -101,20 +88,22 @@ async def test_responses_whole_and_streamed(
 
 
 async def test_completions_and_embeddings(
-    fake: upstreams.FakeServer, client: openai.AsyncOpenAI
+    every_route: upstreams.FakeServer, client: openai.AsyncOpenAI
 ) -> None:
     done = await client.completions.create(model="qwen", prompt="Hi")
     assert done.choices[0].text == "Hello there"
     vectors = await client.embeddings.create(model="qwen", input=["Hi", "Ho"])
     assert [each.embedding for each in vectors.data] == [list(shapes.VECTOR)] * 2
-    assert json.loads(fake.seen[1].body)["encoding_format"] == "base64"
+    assert json.loads(every_route.seen[1].body)["encoding_format"] == "base64"
 
 
-async def test_audio_in_and_out(fake: upstreams.FakeServer, client: openai.AsyncOpenAI) -> None:
+async def test_audio_in_and_out(
+    every_route: upstreams.FakeServer, client: openai.AsyncOpenAI
+) -> None:
     sound = io.BytesIO(bytes(range(256)) * 1000)
     heard = await client.audio.transcriptions.create(model="qwen", file=("a.wav", sound))
     assert heard.text == "Hello there"
-    sent = fake.seen[0]
+    sent = every_route.seen[0]
     assert (sent.header("content-type") or "").startswith("multipart/form-data; boundary=")
     assert sound.getvalue() in sent.body
     spoken = await client.audio.speech.create(model="qwen", voice="alloy", input="Hi")
@@ -122,13 +111,13 @@ async def test_audio_in_and_out(fake: upstreams.FakeServer, client: openai.Async
 
 
 @pytest.mark.filterwarnings("ignore:deprecated:DeprecationWarning")  # says the client of this call
-async def test_a_translation(fake: upstreams.FakeServer, client: openai.AsyncOpenAI) -> None:
+async def test_a_translation(every_route: upstreams.FakeServer, client: openai.AsyncOpenAI) -> None:
     sound = ("a.wav", b"RIFF")
     heard = await client.audio.translations.create(model="qwen", file=sound)
     assert heard.text == "Hello there"
 
 
-async def test_pictures(fake: upstreams.FakeServer, client: openai.AsyncOpenAI) -> None:
+async def test_pictures(every_route: upstreams.FakeServer, client: openai.AsyncOpenAI) -> None:
     made = await client.images.generate(model="qwen", prompt="a bird")
     assert made.data is not None
     assert made.data[0].b64_json == shapes.PICTURE
@@ -139,17 +128,17 @@ async def test_pictures(fake: upstreams.FakeServer, client: openai.AsyncOpenAI) 
 
 
 async def test_a_form_that_names_a_model_nobody_has_is_not_found(
-    fake: upstreams.FakeServer, client: openai.AsyncOpenAI
+    every_route: upstreams.FakeServer, client: openai.AsyncOpenAI
 ) -> None:
     sound = ("a.wav", b"RIFF")
     with pytest.raises(openai.NotFoundError) as refused:
         await client.audio.transcriptions.create(model="nope", file=sound)
     assert refused.value.code == "model_not_found"
-    assert fake.seen == []
+    assert every_route.seen == []
 
 
 async def test_a_chosen_model_is_one_of_the_list(
-    fake: upstreams.FakeServer, client: openai.AsyncOpenAI
+    every_route: upstreams.FakeServer, client: openai.AsyncOpenAI
 ) -> None:
     models = [model async for model in client.models.list()]
     chat = await client.chat.completions.create(model=models[0].id, messages=HI)
@@ -214,10 +203,10 @@ async def test_a_load_is_waited_for_as_long_as_the_gateway_says(edge: Running) -
 
 
 async def test_a_rate_limit_is_its_own_exception_and_is_waited_for(
-    edge: Running, fake: upstreams.FakeServer, client: openai.AsyncOpenAI
+    edge: Running, every_route: upstreams.FakeServer, client: openai.AsyncOpenAI
 ) -> None:
     limited = tokens(requests_per_minute=60)
-    await edge.publish(lane(upstream=upstream_at(fake.url)), entries=limited)
+    await edge.publish(lane(upstream=upstream_at(every_route.url)), entries=limited)
     async with asyncio.timeout(5):
         while (await edge.chat()).status_code != 429:
             pass
@@ -226,7 +215,7 @@ async def test_a_rate_limit_is_its_own_exception_and_is_waited_for(
     assert refused.value.code == "rate_limited"
     assert refused.value.response.headers["retry-after"] == "1"
     assert await _ask(client) == "Hello there"
-    assert fake.seen[-1].header("x-stainless-retry-count") == "1"
+    assert every_route.seen[-1].header("x-stainless-retry-count") == "1"
 
 
 async def _ask(client: openai.AsyncOpenAI) -> str | None:

@@ -16,25 +16,10 @@ from pydantic import SecretStr
 
 from tests import upstream_shapes as shapes
 from tests import upstreams
-from tests.conftest import ValkeyServer
-from tests.edge_harness import OWNER, STRANGER, Running, edge_at, key_of, lane, until
-from tests.edge_harness import upstream as upstream_at
+from tests.edge_harness import OWNER, STRANGER, Running, key_of, lane
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
-
-
-@pytest.fixture
-async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url) as running:
-        yield running
-        await until(lambda: running.in_flight == 0)
-
-
-@pytest.fixture
-async def fake(edge: Running) -> AsyncIterator[upstreams.FakeServer]:
-    async with upstreams.running(shapes.every_route) as server:
-        await edge.publish(lane(upstream=upstream_at(server.url)))
-        yield server
 
 
 async def llm(edge_url: str, folder: Path, *arguments: str, owner: int = OWNER) -> tuple[int, str]:
@@ -56,17 +41,17 @@ async def llm(edge_url: str, folder: Path, *arguments: str, owner: int = OWNER) 
 
 
 async def test_llm_streams_and_does_not(
-    edge: Running, fake: upstreams.FakeServer, tmp_path: Path
+    edge: Running, every_route: upstreams.FakeServer, tmp_path: Path
 ) -> None:
     streamed = await llm(edge.url, tmp_path, "-m", "slotserve", "hi")
     plain = await llm(edge.url, tmp_path, "-m", "slotserve", "--no-stream", "hi")
     assert streamed == plain == (0, "Hello there\n")
-    assert [json.loads(seen.body).get("stream") for seen in fake.seen] == [True, False]
-    assert fake.seen[0].header("authorization") == "Bearer server-key"
+    assert [json.loads(seen.body).get("stream") for seen in every_route.seen] == [True, False]
+    assert every_route.seen[0].header("authorization") == "Bearer server-key"
 
 
 async def test_llm_says_why_it_was_refused(
-    edge: Running, fake: upstreams.FakeServer, tmp_path: Path
+    edge: Running, every_route: upstreams.FakeServer, tmp_path: Path
 ) -> None:
     status, words = await llm(edge.url, tmp_path, "-m", "slotserve", "hi", owner=STRANGER)
     assert status == 1
@@ -85,7 +70,9 @@ async def _chat(edge: Running, owner: int = OWNER) -> AsyncIterator[ChatOpenAI]:
         await chat.root_async_client.close()
 
 
-async def test_langchain_invokes_and_streams(edge: Running, fake: upstreams.FakeServer) -> None:
+async def test_langchain_invokes_and_streams(
+    edge: Running, every_route: upstreams.FakeServer
+) -> None:
     async with _chat(edge) as chat:
         answer = await chat.ainvoke("Hi")
         words = [each.content async for each in chat.astream("Hi") if each.content]
@@ -96,7 +83,7 @@ async def test_langchain_invokes_and_streams(edge: Running, fake: upstreams.Fake
     assert answer.usage_metadata["total_tokens"] == 10
 
 
-async def test_langchain_calls_tools(edge: Running, fake: upstreams.FakeServer) -> None:
+async def test_langchain_calls_tools(edge: Running, every_route: upstreams.FakeServer) -> None:
     @tool
     def weather(city: str, days: int) -> str:
         """The weather of the next days."""
@@ -105,11 +92,11 @@ async def test_langchain_calls_tools(edge: Running, fake: upstreams.FakeServer) 
     async with _chat(edge) as chat:
         answer = await chat.bind_tools([weather]).ainvoke("Hi")
     assert answer.tool_calls[0]["args"] == shapes.WEATHER
-    sent = json.loads(fake.seen[0].body)["tools"][0]["function"]
+    sent = json.loads(every_route.seen[0].body)["tools"][0]["function"]
     assert set(sent["parameters"]["properties"]) == {"city", "days"}
 
 
-async def test_langchain_embeds(edge: Running, fake: upstreams.FakeServer) -> None:
+async def test_langchain_embeds(edge: Running, every_route: upstreams.FakeServer) -> None:
     embeddings = OpenAIEmbeddings(
         base_url=f"{edge.url}/v1",
         api_key=SecretStr(key_of(OWNER)),
@@ -119,7 +106,7 @@ async def test_langchain_embeds(edge: Running, fake: upstreams.FakeServer) -> No
     vectors = await embeddings.aembed_documents(["Hi", "Ho"])
     await embeddings.async_client._client.close()
     assert vectors == [list(shapes.VECTOR)] * 2
-    assert json.loads(fake.seen[0].body)["input"] == ["Hi", "Ho"]
+    assert json.loads(every_route.seen[0].body)["input"] == ["Hi", "Ho"]
 
 
 async def test_langchain_raises_what_the_client_below_it_does(edge: Running) -> None:

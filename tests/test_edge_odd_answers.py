@@ -1,24 +1,16 @@
 """What model servers answer that HTTP does not have: never a 500 of ours, never asked twice."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 
 from tests import upstreams
-from tests.conftest import ValkeyServer
-from tests.edge_harness import OWNER, Running, bearer, edge_at, lane, until
+from tests.edge_harness import OWNER, Running, bearer, lane
 from tests.edge_harness import upstream as upstream_at
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
-
-
-@pytest.fixture
-async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url) as running:
-        yield running
-        await until(lambda: running.in_flight == 0)
 
 
 def _answers(raw: bytes) -> upstreams.Behaviour:

@@ -1,36 +1,26 @@
 """The official `openai` client against the edge, unchanged, over a real socket."""
 
 import time
-from collections.abc import AsyncIterator
 
 import openai
 import pytest
 from openai.types.chat import ChatCompletionMessageParam
 
 from tests import upstreams
-from tests.conftest import ValkeyServer
 from tests.edge_harness import (
     MEMBER,
     OWNER,
     STRANGER,
     Running,
-    edge_at,
     grant,
     key_of,
     lane,
-    until,
 )
 from tests.edge_harness import upstream as upstream_at
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
 HI: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Hi"}]
-
-
-@pytest.fixture
-async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url) as running:
-        yield running
-        await until(lambda: running.in_flight == 0)
 
 
 def _client(edge: Running, owner: int = OWNER, path: str = "/v1") -> openai.AsyncOpenAI:

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.edge import shared
 from tests import upstreams
 from tests.conftest import ValkeyServer
-from tests.edge_harness import Running, edge_at, until
+from tests.edge_company import edges_at
+from tests.edge_harness import Running, until
 from tests.waiting_cast import chat, loading, ready, waiting
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
 
 
@@ -35,18 +36,9 @@ class Counting:
 
 
 @pytest.fixture
-async def edges(
-    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[list[Running]]:
-    """Two that know each other. A busy machine may take its time to answer a question."""
-    monkeypatch.setattr(shared, "ANSWER_SECONDS", 5.0)
-    async with (
-        edge_at(valkey_server.url, edge_id="a", queue_per_lane=50) as one,
-        edge_at(valkey_server.url, edge_id="b", queue_per_lane=50) as two,
-    ):
-        both = [one, two]
-        await until(lambda: all(each.edge.company.edges == 2 for each in both))
-        await until(lambda: not any(each.edge.company.is_away for each in both))
+async def edges(valkey_server: ValkeyServer, patient: None) -> AsyncIterator[list[Running]]:
+    """Two that know each other."""
+    async with edges_at(valkey_server.url, "a", "b", queue_per_lane=50) as both:
         yield both
         assert [each.edge.gate.waiting for each in both] == [{}, {}]
         assert [each.in_flight for each in both] == [0, 0]

@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -186,17 +186,6 @@ async def test_a_limit_of_a_token_is_one_for_all_edges(
     assert {answer.json()["error"]["code"] for answer in refused} == {"rate_limited"}
 
 
-@contextlib.contextmanager
-def paused(server: ValkeyServer) -> Iterator[None]:
-    """Valkey takes connections and says nothing."""
-    assert server.process is not None
-    os.kill(server.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(server.process.pid, signal.SIGCONT)
-
-
 @pytest.mark.parametrize(("slots", "share"), [(7, 2), (2, 1)])
 async def test_without_valkey_each_edge_has_its_share_and_tells_of_the_excess(
     edges: list[Process],
@@ -211,7 +200,7 @@ async def test_without_valkey_each_edge_has_its_share_and_tells_of_the_excess(
     await _until_slots(edges, fake, publisher)
     first = [asyncio.create_task(chat(edges[0])) for _ in range(slots)]
     await soon(lambda: fake.open_connections == slots)
-    with paused(valkey_server):
+    with valkey_server.paused():
         others = [asyncio.create_task(chat(edge)) for edge in edges[1:] for _ in range(share + 1)]
         await soon(lambda: sum(task.done() for task in others) == 2)
         await soon(lambda: fake.open_connections == slots + 2 * share)

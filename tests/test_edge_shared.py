@@ -1,12 +1,10 @@
-"""Several edges on one Valkey: what they share, and what happens when it is away."""
+"""Slots of several edges on one Valkey, also when it is away."""
 
 import asyncio
 import contextlib
-import os
 import random
-import signal
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,43 +13,12 @@ from gateway.edge import shared
 from gateway.edge.edge import Edge
 from gateway.edge.slots import Slots
 from tests.conftest import ValkeyServer
-from tests.edge_harness import Running, edge_at, tokens, until
+from tests.edge_company import edges_joined
+from tests.edge_harness import Running, edge_at, until
 from wire.edges import SILENT_AFTER_SECONDS
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
-
-
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers hold only where each question is answered: a busy machine may take its time."""
-    monkeypatch.setattr(shared, "ANSWER_SECONDS", 5.0)
-
-
-@contextlib.asynccontextmanager
-async def edges_at(url: str, *names: str) -> AsyncIterator[list[Running]]:
-    """Edges that know each other and have been answered."""
-    async with contextlib.AsyncExitStack() as stack:
-        running = await asyncio.gather(
-            *(stack.enter_async_context(edge_at(url, edge_id=name)) for name in names)
-        )
-        await until(lambda: all(each.edge.company.edges == len(names) for each in running))
-        await until(lambda: not any(each.edge.company.is_away for each in running))
-        yield running
-
-
-@pytest.fixture
-async def edges(valkey_server: ValkeyServer) -> AsyncIterator[list[Running]]:
-    async with edges_at(valkey_server.url, "a", "b", "c") as running:
-        yield running
-
-
-@contextlib.asynccontextmanager
-async def edges_joined(url: str, one: Running, name: str) -> AsyncIterator[Running]:
-    """One more edge, for a while."""
-    async with edge_at(url, edge_id=name) as other:
-        await until(lambda: not (one.edge.company.is_alone or other.edge.company.is_alone))
-        await until(lambda: not (one.edge.company.is_away or other.edge.company.is_away))
-        yield other
 
 
 @contextlib.asynccontextmanager
@@ -65,17 +32,6 @@ async def frozen(edge: Edge) -> AsyncIterator[None]:
     edge.roster._script = edge.shared._script = never  # type: ignore[assignment]
     yield
     edge.roster._script, edge.shared._script = scripts
-
-
-@contextlib.contextmanager
-def paused(server: ValkeyServer) -> Iterator[None]:
-    """Valkey takes connections and says nothing."""
-    assert server.process is not None
-    os.kill(server.process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(server.process.pid, signal.SIGCONT)
 
 
 async def take_all(slots: Slots, lane: str, most: int) -> int:
@@ -144,7 +100,7 @@ async def test_a_valkey_that_says_nothing_costs_one_request_50_ms_and_others_not
     edges: list[Running], valkey_server: ValkeyServer
 ) -> None:
     slots = edges[0].edge.slots
-    with paused(valkey_server):
+    with valkey_server.paused():
         begun = time.monotonic()
         assert await slots.take("main", 9)
         first = time.monotonic() - begun
@@ -157,7 +113,7 @@ async def test_a_valkey_that_says_nothing_costs_one_request_50_ms_and_others_not
 async def test_after_a_pause_the_slots_are_shared_again_and_none_is_forgotten(
     edges: list[Running], valkey_server: ValkeyServer
 ) -> None:
-    with paused(valkey_server):
+    with valkey_server.paused():
         for each in edges:
             assert await each.edge.slots.take("main", 6)
     await until(lambda: not any(each.edge.company.is_away for each in edges))
@@ -192,84 +148,6 @@ async def test_where_slots_are_fewer_than_edges_the_excess_is_reported(
     assert "lane main: 1 requests beyond its slots" in caplog.text
 
 
-@pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("name", ["requests_per_minute", "owner_requests_per_minute"])
-async def test_requests_a_minute_hold_to_the_number_over_all_edges(
-    edges: list[Running], name: str
-) -> None:
-    entry = next(iter(tokens(**{name: 60}).values()))
-    begun = time.monotonic()
-    answers = await asyncio.gather(
-        *(each.edge.limits.admit(entry) for each in edges for _ in range(40))
-    )
-    refilled = int(time.monotonic() - begun) + 1  # one a second
-    assert 60 <= answers.count(None) <= 60 + refilled
-    assert {each.retry_after for each in answers if each is not None} == {1}
-
-
-@pytest.mark.usefixtures("patient")
-async def test_tokens_charged_at_one_edge_count_at_the_others(edges: list[Running]) -> None:
-    entry = next(iter(tokens(owner_tokens_per_minute=100).values()))
-    first, second, _ = (each.edge.limits for each in edges)
-    assert await first.admit(entry) is None
-    first.charge(entry, 250)
-    async with asyncio.timeout(5):
-        while (refusal := await second.admit(entry)) is None:
-            await asyncio.sleep(0.002)
-    assert refusal.retry_after in {90, 91}
-    assert "100 tokens a minute" in refusal.words
-
-
-@pytest.mark.usefixtures("patient")
-async def test_going_alone_and_back_gives_nobody_a_second_burst(
-    valkey_server: ValkeyServer,
-) -> None:
-    entry = next(iter(tokens(requests_per_minute=6).values()))
-    async with edge_at(valkey_server.url, edge_id="a") as one:
-        for _ in range(3):
-            assert await one.edge.limits.admit(entry) is None
-        async with edges_joined(valkey_server.url, one, "b") as other:
-            for _ in range(3):
-                assert await other.edge.limits.admit(entry) is None
-            assert await one.edge.limits.admit(entry) is not None
-        await until(lambda: one.edge.company.is_alone)
-        assert await one.edge.limits.admit(entry) is not None
-
-
-async def test_who_called_only_the_edge_that_left_is_known_to_the_one_that_stays(
-    valkey_server: ValkeyServer,
-) -> None:
-    entry = next(iter(tokens(requests_per_minute=3).values()))
-    async with edge_at(valkey_server.url, edge_id="a") as one:
-        async with edges_joined(valkey_server.url, one, "b") as other:
-            for _ in range(3):
-                assert await other.edge.limits.admit(entry) is None
-        await until(lambda: one.edge.company.is_alone and not one.edge.heritage.wanted.is_set())
-        assert await one.edge.limits.admit(entry) is not None
-
-
-async def test_a_restarted_edge_goes_on_from_what_its_callers_have_used(
-    valkey_server: ValkeyServer,
-) -> None:
-    entry = next(iter(tokens(requests_per_minute=3).values()))
-    async with edge_at(valkey_server.url) as before:
-        for _ in range(3):
-            assert await before.edge.limits.admit(entry) is None
-    async with edge_at(valkey_server.url) as after:
-        await until(lambda: not after.edge.heritage.wanted.is_set())
-        assert await after.edge.limits.admit(entry) is not None
-
-
-async def test_a_valkey_that_says_nothing_leaves_each_edge_its_share_of_a_limit(
-    edges: list[Running], valkey_server: ValkeyServer
-) -> None:
-    entry = next(iter(tokens(requests_per_minute=12).values()))
-    with paused(valkey_server):
-        for each in edges:
-            answers = [await each.edge.limits.admit(entry) for _ in range(9)]
-            assert answers.count(None) == 4
-
-
 async def test_an_edge_that_dies_gives_its_slots_back_after_its_silence(
     edges: list[Running],
 ) -> None:
@@ -281,22 +159,6 @@ async def test_an_edge_that_dies_gives_its_slots_back_after_its_silence(
         await until(lambda: living.company.edges == 2, seconds=10)
         assert SILENT_AFTER_SECONDS - 1.5 < time.monotonic() - begun < SILENT_AFTER_SECONDS + 3
         assert await take_all(living.slots, "main", 4) == 4
-
-
-async def test_after_valkey_was_emptied_what_each_edge_let_in_counts_once(
-    edges: list[Running], valkey_server: ValkeyServer
-) -> None:
-    entry = next(iter(tokens(requests_per_minute=30).values()))
-    valkey_server.stop()
-    await until(lambda: all(each.edge.company.is_away for each in edges))
-    for each in edges:
-        for _ in range(5):
-            assert await each.edge.limits.admit(entry) is None
-    valkey_server.start()
-    await until(lambda: not any(each.edge.company.is_away for each in edges))
-    kept = [each.edge.limits._buckets["token:10:requests"] for each in edges]
-    await until(lambda: not any(bucket.untold or bucket.guessed for bucket in kept))
-    assert 10 < max(bucket.used for bucket in kept) <= 15  # the last one knows of all
 
 
 @pytest.mark.usefixtures("patient")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from websockets.exceptions import ConnectionClosed
 
 from gateway.edge.ws_protocol import MOST_FRAGMENTS, MOST_MESSAGE_BYTES
 from tests import ws_upstream
-from tests.conftest import ValkeyServer
-from tests.edge_harness import Running, edge_at, lane, until
+from tests.bare_client import connected, head_of, rest_of
+from tests.edge_harness import Running, lane, until
 from tests.edge_harness import upstream as upstream_at
 from tests.ws_client import (
     CONTINUATION,
@@ -25,9 +24,7 @@ from tests.ws_client import (
     PATH,
     TEXT,
     closed,
-    connected,
     frame,
-    head_of,
     open_socket,
     opened,
     refused,
@@ -37,32 +34,9 @@ from tests.ws_upstream import FakeSocket
 from wire import http_protocol
 from wire.http_protocol import MOST_HEAD_BYTES, GuardedProtocol
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
 HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-
-
-@pytest.fixture
-async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url) as running:
-        yield running
-        await until(lambda: running.in_flight == 0)
-
-
-@pytest.fixture
-async def fake(edge: Running) -> AsyncIterator[FakeSocket]:
-    """A model server that reads and says nothing."""
-    async with ws_upstream.running(ws_upstream.hears) as server:
-        await serve(edge, server)
-        yield server
-        await until(lambda: not server.open, 2)
-
-
-async def _all(reader: asyncio.StreamReader) -> bytes:
-    """What comes until the edge closes."""
-    async with asyncio.timeout(10):
-        with contextlib.suppress(ConnectionError):
-            return await reader.read()
-    return b""
 
 
 async def _close_code(reader: asyncio.StreamReader) -> int:
@@ -97,20 +71,20 @@ async def _close_code(reader: asyncio.StreamReader) -> int:
     ids=range(17),
 )
 async def test_what_is_no_sound_handshake_opens_nothing(
-    edge: Running, fake: FakeSocket, sent: bytes, answer: bytes
+    edge: Running, hearing: FakeSocket, sent: bytes, answer: bytes
 ) -> None:
     async with connected(edge) as (reader, writer):
         writer.write(sent if sent.endswith(b"\r\n\r\n") else sent + b"\r\n")
         assert (await head_of(reader)).startswith(b"HTTP/1.1 " + answer)
-    assert fake.requests == []
+    assert hearing.requests == []
 
 
 async def test_an_answer_before_the_handshake_is_followed_by_nothing(
-    edge: Running, fake: FakeSocket
+    edge: Running, hearing: FakeSocket
 ) -> None:
     async with connected(edge) as (reader, writer):
         writer.write(GOOD + HEALTH)
-        assert (await _all(reader)).count(b"HTTP/1.1 ") == 1
+        assert (await rest_of(reader)).count(b"HTTP/1.1 ") == 1
 
 
 async def test_who_speaks_before_the_handshake_is_answered_is_cut_off(edge: Running) -> None:
@@ -129,12 +103,12 @@ async def test_who_speaks_before_the_handshake_is_answered_is_cut_off(edge: Runn
             writer.write(GOOD)
             await heard.wait()
             writer.write(frame(FINAL | TEXT, b"Hi"))
-            assert await _all(reader) == b""
+            assert await rest_of(reader) == b""
         await until(lambda: edge.in_flight == 0, 1)
 
 
 async def test_a_handshake_may_follow_an_answer_but_not_run_ahead_of_it(
-    edge: Running, fake: FakeSocket
+    edge: Running, hearing: FakeSocket
 ) -> None:
     async with connected(edge) as (reader, writer):
         writer.write(HEALTH)
@@ -150,7 +124,7 @@ async def test_a_handshake_may_follow_an_answer_but_not_run_ahead_of_it(
 
 
 async def test_the_limits_of_heads_hold_for_handshakes(
-    edge: Running, fake: FakeSocket, monkeypatch: pytest.MonkeyPatch
+    edge: Running, hearing: FakeSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with connected(edge) as (reader, writer):
         writer.write(GOOD[:-2] + b"a: " + b"b" * MOST_HEAD_BYTES + b"\r\n\r\n")
@@ -158,11 +132,11 @@ async def test_the_limits_of_heads_hold_for_handshakes(
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.2)
     async with connected(edge) as (reader, writer):
         writer.write(GOOD[:-2])
-        assert (await _all(reader)).endswith(b"408 Request Timeout")
+        assert (await rest_of(reader)).endswith(b"408 Request Timeout")
 
 
 async def test_a_session_is_not_mistaken_for_a_slow_head(
-    edge: Running, fake: FakeSocket, monkeypatch: pytest.MonkeyPatch
+    edge: Running, hearing: FakeSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.05)
     monkeypatch.setattr(http_protocol, "BODY_SECONDS", 0.05)
@@ -184,21 +158,21 @@ async def test_a_session_is_not_mistaken_for_a_slow_head(
     ids=["unmasked", "unknown", "no start", "no text", "too large", "too many pieces"],
 )
 async def test_bad_frames_end_both_sides(
-    edge: Running, fake: FakeSocket, frames: bytes, code: int
+    edge: Running, hearing: FakeSocket, frames: bytes, code: int
 ) -> None:
     async with opened(edge) as (reader, writer):
         writer.write(frames)
         assert await _close_code(reader) == code
-        await until(lambda: fake.ended == [code], 1)
-    assert fake.heard == 0
+        await until(lambda: hearing.ended == [code], 1)
+    assert hearing.heard == 0
 
 
 async def test_a_message_that_is_too_large_ends_the_session(
-    edge: Running, fake: FakeSocket
+    edge: Running, hearing: FakeSocket
 ) -> None:
     async with open_socket(edge) as client:
         await client.send(bytes(MOST_MESSAGE_BYTES))
-        await until(lambda: fake.heard == MOST_MESSAGE_BYTES)
+        await until(lambda: hearing.heard == MOST_MESSAGE_BYTES)
         with contextlib.suppress(ConnectionClosed):
             await client.send(bytes(MOST_MESSAGE_BYTES + 1))
         assert (await closed(client))[0] == 1009
@@ -214,11 +188,11 @@ async def test_a_server_whose_message_is_too_large_is_left(edge: Running) -> Non
         await until(lambda: not fake.open, 2)
 
 
-async def test_a_redirect_is_not_followed(edge: Running, fake: FakeSocket) -> None:
+async def test_a_redirect_is_not_followed(edge: Running, hearing: FakeSocket) -> None:
     async with ws_upstream.running(ws_upstream.hears) as other:
-        fake.declines_with, fake.redirects_to = 307, f"{other.url}/v1/realtime"
+        hearing.declines_with, hearing.redirects_to = 307, f"{other.url}/v1/realtime"
         assert await refused(edge) == (502, "upstream_failed")
-        assert len(fake.requests) == 1
+        assert len(hearing.requests) == 1
         assert other.requests == []
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 from websockets.asyncio.client import ClientConnection
@@ -14,23 +14,8 @@ from tests.edge_harness import Running, edge_at, until
 from tests.ws_client import FINAL, PING, closed, frame, open_socket, opened, serve
 from tests.ws_upstream import FakeSocket
 
+pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
-
-
-@pytest.fixture
-async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url) as running:
-        yield running
-        await until(lambda: running.in_flight == 0)
-
-
-@pytest.fixture
-async def fake(edge: Running) -> AsyncIterator[FakeSocket]:
-    """A model server that reads and says nothing."""
-    async with ws_upstream.running(ws_upstream.hears) as server:
-        await serve(edge, server)
-        yield server
-        await until(lambda: not server.open, 2)
 
 
 async def test_a_client_that_does_not_read_stops_the_server(edge: Running) -> None:
@@ -62,7 +47,7 @@ async def test_a_server_that_does_not_read_stops_the_client(edge: Running) -> No
 
 
 async def test_a_client_that_does_not_read_its_pongs_takes_no_memory(
-    edge: Running, fake: FakeSocket
+    edge: Running, hearing: FakeSocket
 ) -> None:
     async with opened(edge) as (_, writer):
         pings = frame(FINAL | PING, b"x" * 125) * 1000
@@ -103,14 +88,14 @@ async def test_a_server_that_does_not_take_its_messages_is_left(
 
 
 async def test_a_client_that_has_vanished_is_noticed(
-    edge: Running, fake: FakeSocket, monkeypatch: pytest.MonkeyPatch
+    edge: Running, hearing: FakeSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = edge.server.config
     monkeypatch.setattr(config, "ws_ping_interval", 0.1)
     monkeypatch.setattr(config, "ws_ping_timeout", 0.1)
     async with opened(edge):
         await until(lambda: edge.in_flight == 0, 2)
-    await until(lambda: fake.ended == [1001])
+    await until(lambda: hearing.ended == [1001])
 
 
 async def test_a_late_pong_behind_messages_ends_no_session(

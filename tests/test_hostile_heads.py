@@ -1,13 +1,12 @@
 """Heads that are endless, slow or offer an upgrade, over real sockets to the edge."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests import upstreams
+from tests.bare_client import connected, head_of, rest_of
 from tests.conftest import ValkeyServer
 from tests.edge_harness import OWNER, Running, edge_at, key_of, lane
 from tests.edge_harness import upstream as upstream_at
@@ -29,30 +28,6 @@ async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
         yield running
 
 
-@contextlib.asynccontextmanager
-async def _connected(
-    edge: Running,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    address = urlsplit(edge.url)
-    reader, writer = await asyncio.open_connection(address.hostname, address.port)
-    try:
-        yield reader, writer
-    finally:
-        writer.transport.abort()
-
-
-async def _all(reader: asyncio.StreamReader) -> bytes:
-    """What comes until the edge closes."""
-    async with asyncio.timeout(10):
-        return await reader.read()
-
-
-async def _answer(reader: asyncio.StreamReader) -> bytes:
-    """One head."""
-    async with asyncio.timeout(10):
-        return await reader.readuntil(b"\r\n\r\n")
-
-
 def _chunked(extension: bytes) -> bytes:
     return CHAT + KEY + b"Transfer-Encoding: chunked\r\n\r\n" + extension
 
@@ -71,7 +46,7 @@ def _chunked(extension: bytes) -> bytes:
     ids=["headers", "value", "url", "line ends", "extension", "trailers", "trailer"],
 )
 async def test_a_head_without_an_end_is_cut_off(edge: Running, start: bytes, piece: bytes) -> None:
-    async with _connected(edge) as (_, writer):
+    async with connected(edge) as (_, writer):
         writer.write(start)
         sent = 0
         with contextlib.suppress(ConnectionError):
@@ -84,20 +59,20 @@ async def test_a_head_without_an_end_is_cut_off(edge: Running, start: bytes, pie
 
 async def test_a_head_that_is_too_large_is_a_431_even_in_one_piece(edge: Running) -> None:
     for size, status in ((MOST_HEAD_BYTES - 200, b"200"), (MOST_HEAD_BYTES, b"431")):
-        async with _connected(edge) as (reader, writer):
+        async with connected(edge) as (reader, writer):
             writer.write(HEALTH + b"a: " + b"b" * size + b"\r\n\r\n")
-            assert (await _answer(reader)).startswith(b"HTTP/1.1 " + status)
+            assert (await head_of(reader)).startswith(b"HTTP/1.1 " + status)
 
 
 @pytest.mark.parametrize("pieces", [1, 3])
 async def test_a_head_behind_another_request_is_measured_too(edge: Running, pieces: int) -> None:
     large = HEALTH + b"x: " + b"a" * (2 * MOST_HEAD_BYTES) + b"\r\n\r\n"
     data = HEALTH + b"\r\n" + large
-    async with _connected(edge) as (reader, writer):
+    async with connected(edge) as (reader, writer):
         for at in range(0, len(data), len(data) // pieces + 1):
             writer.write(data[at : at + len(data) // pieces + 1])
             await writer.drain()
-        answers = await _all(reader)
+        answers = await rest_of(reader)
     assert answers.count(b"HTTP/1.1 200") <= 1
     assert b"HTTP/1.1 431" in answers or answers.count(b"HTTP/1.1") == 1
 
@@ -107,29 +82,29 @@ async def test_a_head_that_does_not_come_is_not_waited_for(
     edge: Running, start: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.2)
-    async with _connected(edge) as (reader, writer):
+    async with connected(edge) as (reader, writer):
         writer.write(start)
-        assert (await _all(reader)).endswith(b"408 Request Timeout")
+        assert (await rest_of(reader)).endswith(b"408 Request Timeout")
 
 
 async def test_a_line_end_behind_an_answer_does_not_hold_the_connection(
     edge: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.2)
-    async with _connected(edge) as (reader, writer):
+    async with connected(edge) as (reader, writer):
         writer.write(HEALTH + b"\r\n")
-        await _answer(reader)
+        await head_of(reader)
         writer.write(b"\r\n")
-        assert (await _all(reader)).endswith(b"408 Request Timeout")
+        assert (await rest_of(reader)).endswith(b"408 Request Timeout")
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(
     edge: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_protocol, "BODY_SECONDS", 0.2)
-    async with _connected(edge) as (reader, writer):
+    async with connected(edge) as (reader, writer):
         writer.write(CHAT + KEY + b"Content-Length: 9\r\n\r\n{")
-        assert (await _all(reader)).endswith(b"408 Request Timeout")
+        assert (await rest_of(reader)).endswith(b"408 Request Timeout")
 
 
 async def test_a_long_answer_is_not_mistaken_for_a_slow_head(
@@ -145,24 +120,24 @@ async def test_an_offered_upgrade_is_declined_and_its_body_kept(
 ) -> None:
     offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n"
     length = b"Content-Length: %d\r\n\r\n" % len(BODY)
-    async with _connected(edge) as (reader, writer):
+    async with connected(edge) as (reader, writer):
         writer.write(CHAT + KEY + offer + length + (b"" if is_split else BODY))
         if is_split:
             await writer.drain()
             writer.write(BODY)
-        assert (await _answer(reader)).startswith(b"HTTP/1.1 200")
+        assert (await head_of(reader)).startswith(b"HTTP/1.1 200")
 
 
 async def test_a_body_behind_an_upgrade_is_not_another_request(edge: Running) -> None:
     hidden = HEALTH + b"\r\n"
     offer = b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: %d\r\n\r\n" % len(hidden)
-    async with _connected(edge) as (reader, writer):
+    async with connected(edge) as (reader, writer):
         writer.write(CHAT + KEY + offer)
         await writer.drain()
         writer.write(hidden)
-        assert (await _answer(reader)).startswith(b"HTTP/1.1 400")
+        assert (await head_of(reader)).startswith(b"HTTP/1.1 400")
         writer.write(HEALTH + b"Connection: close\r\n\r\n")
-        assert (await _all(reader)).count(b"HTTP/1.1 ") == 1
+        assert (await rest_of(reader)).count(b"HTTP/1.1 ") == 1
 
 
 @pytest.mark.parametrize(
@@ -182,6 +157,6 @@ async def test_a_body_behind_an_upgrade_is_not_another_request(edge: Running) ->
 async def test_what_two_servers_could_read_differently_is_refused(
     edge: Running, sent: bytes
 ) -> None:
-    async with _connected(edge) as (reader, writer):
+    async with connected(edge) as (reader, writer):
         writer.write(sent)
-        assert (await _all(reader)).startswith(b"HTTP/1.1 400")
+        assert (await rest_of(reader)).startswith(b"HTTP/1.1 400")

@@ -5,13 +5,13 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
+from tests.bare_client import connected, head_of
 from tests.edge_harness import OWNER, Running, bearer, key_of, lane
 from tests.edge_harness import upstream as upstream_at
 from tests.ws_upstream import FakeSocket
@@ -70,25 +70,6 @@ async def closed(client: ClientConnection) -> tuple[int, str]:
             while True:
                 await client.recv()
     return client.close_code or 0, client.close_reason or ""
-
-
-@contextlib.asynccontextmanager
-async def connected(
-    edge: Running,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A bare connection to the edge."""
-    address = urlsplit(edge.url)
-    reader, writer = await asyncio.open_connection(address.hostname, address.port)
-    try:
-        yield reader, writer
-    finally:
-        writer.transport.abort()
-
-
-async def head_of(reader: asyncio.StreamReader) -> bytes:
-    """One head."""
-    async with asyncio.timeout(10):
-        return await reader.readuntil(b"\r\n\r\n")
 
 
 @contextlib.asynccontextmanager
