@@ -17,7 +17,7 @@ from lanes import ticks
 from slotserve.stack.folder import DataFolder
 from slotserve.stack.parts import Options, Product
 from tests import builders
-from tests.test_usage import CALL
+from tests.usage_cast import CALL
 from wire.edges import TABLE_HEAD, USAGE_STREAM
 from wire.usage import encode_usage
 

@@ -15,7 +15,7 @@ from lanes import ticks
 from lanes.models import Order
 from tests import builders
 from tests.conftest import ValkeyServer
-from tests.test_usage import CALL
+from tests.usage_cast import CALL
 from wire.edges import TABLE_HEAD, USAGE_STREAM
 from wire.usage import encode_usage
 

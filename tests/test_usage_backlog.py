@@ -14,7 +14,7 @@ from django.db import OperationalError, connection
 from gateway import usage
 from gateway.models import UsageRecord
 from lanes import ticks
-from tests.test_usage import CALL
+from tests.usage_cast import CALL
 from wire.edges import USAGE_STREAM
 from wire.usage import Usage, encode_usage
 
