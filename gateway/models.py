@@ -54,6 +54,7 @@ class ApiToken(models.Model):
     lanes = models.ManyToManyField(Lane, blank=True, help_text="None: every lane.")
     is_limited = models.BooleanField(
         default=False,
+        db_default=False,
         help_text="Made for some lanes only: when those are deleted it opens none, not all.",
     )
     requests_per_minute = models.PositiveIntegerField(
@@ -133,7 +134,9 @@ class UsageRecord(models.Model):
     code = models.CharField(max_length=40, blank=True, help_text="The refusal's code, if refused.")
     duration_ms = models.FloatField()
     queue_ms = models.FloatField(
-        default=0, help_text="Of the duration: waiting for a load, a switch or a free slot."
+        default=0,
+        db_default=0,
+        help_text="Of the duration: waiting for a load, a switch or a free slot.",
     )
     first_byte_ms = models.FloatField(null=True)
     bytes_in = models.BigIntegerField(default=0)
@@ -146,6 +149,7 @@ class UsageRecord(models.Model):
     )
     is_estimated = models.BooleanField(
         default=False,
+        db_default=False,
         help_text="The completion's tokens are events of a stream that told no count.",
     )
 

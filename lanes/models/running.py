@@ -33,6 +33,7 @@ class Order(models.Model):
     is_reload = models.BooleanField(default=False, help_text="This generation skips the drain.")
     fresh_from = models.PositiveBigIntegerField(
         default=0,
+        db_default=0,
         help_text="Only a server of this generation or a newer one will do: the generation of the "
         "newest reload or owner-change restart.",
     )
@@ -45,7 +46,10 @@ class Order(models.Model):
         null=True, help_text="That booking's start when this was decided: it may move since."
     )
     booking_preset_for = models.CharField(
-        max_length=63, default="", help_text="Its preset then; empty for the whole GPU."
+        max_length=63,
+        default="",
+        db_default="",
+        help_text="Its preset then; empty for the whole GPU.",
     )
     owner_id_for = models.BigIntegerField(null=True, help_text="Whose slot is in progress.")
     is_fallback = models.BooleanField(default=False)
@@ -73,7 +77,9 @@ class Runtime(models.Model):
     ended_at = models.DateTimeField(null=True, help_text="Set when the process is gone.")
     drain_until = models.DateTimeField(null=True)
     term_at = models.DateTimeField(null=True)
-    signals_sent = models.PositiveSmallIntegerField(default=0, help_text="TERM, TERM, KILL: 0 to 3")
+    signals_sent = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="TERM, TERM, KILL: 0 to 3"
+    )
     shim_pid = models.BigIntegerField(null=True)
     pid = models.BigIntegerField(null=True)
     start_ticks = models.BigIntegerField(null=True, help_text="The kernel's start time of pid.")
@@ -84,7 +90,9 @@ class Runtime(models.Model):
         null=True, help_text="Requests it works on at once; empty: nobody knows."
     )
     context_length = models.PositiveIntegerField(null=True, help_text="Tokens for one request.")
-    capabilities = models.JSONField(default=list, help_text="Such as completion, vision, rerank.")
+    capabilities = models.JSONField(
+        default=list, db_default=[], help_text="Such as completion, vision, rerank."
+    )
     exit_status = models.IntegerField(null=True)
     reason = models.CharField(max_length=500, blank=True)
     log_path = models.CharField(max_length=1024, blank=True)
