@@ -21,6 +21,7 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
+_CREDENTIALS = (b"authorization", b"x-api-key")
 _NEVER_UP = _HOP_BY_HOP | {
     b"authorization",
     b"x-api-key",
@@ -51,8 +52,7 @@ _NEVER_DOWN = _HOP_BY_HOP | {
 def find_digest(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     """SHA-256 of the shown credential: Bearer, x-api-key or Basic password; the first one given."""
     for name, value in headers:
-        key = _credential(name, value)
-        if key:
+        if name in _CREDENTIALS and (key := _credential(name, value)):
             return hashlib.sha256(key).hexdigest()
     return None
 
@@ -111,8 +111,6 @@ def _without(headers: Headers, listed: bytes) -> Headers:
 def _credential(name: bytes, value: bytes) -> bytes | None:
     if name == b"x-api-key":
         return value.strip()
-    if name != b"authorization":
-        return None
     scheme, _, rest = value.strip().partition(b" ")
     if scheme.lower() == b"bearer":
         return rest.strip()

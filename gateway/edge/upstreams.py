@@ -130,15 +130,21 @@ class ServerPool:
             total=None, sock_connect=connect_seconds, sock_read=answer_seconds
         )
         self._servers: dict[tuple[str, Upstream], Server] = {}
+        self._latest: dict[str, Server] = {}  # by lane: to compare is quicker than to hash
 
     def server(self, slug: str, upstream: Upstream) -> Server | None:
         """The server of a lane; None when its key cannot be opened with our keys."""
+        latest = self._latest.get(slug)
+        if latest is not None and latest.upstream is upstream:
+            return latest
         server = self._servers.get((slug, upstream))
         if server is None:
             key = self._sealer.open(upstream.sealed_key)
             if key is None or _CONTROL.search(key):
                 return None
             server = self._servers[slug, upstream] = Server(upstream, key, self._timeout)
+        server.upstream = upstream  # an equal one, of the newest table
+        self._latest[slug] = server
         return server
 
     async def follow(self, lanes: Iterable[LaneRoute]) -> None:
@@ -152,11 +158,14 @@ class ServerPool:
                 server.connector.close_idle()
             if not is_held and server.users == 0:
                 del self._servers[slug, upstream]
+                if self._latest.get(slug) is server:
+                    del self._latest[slug]
                 await server.session.close()
 
     async def close(self) -> None:
         """Close everything."""
         servers = list(self._servers.values())
         self._servers.clear()
+        self._latest.clear()
         for server in servers:
             await server.session.close()
