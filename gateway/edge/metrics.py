@@ -20,9 +20,7 @@ from gateway.edge.tallies import BOUNDS, Sum, Times, TimesHistogram
 from wire.usage import Usage
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
-OTHER = "other"
 FOLDER_SETTING = "PROMETHEUS_MULTIPROC_DIR"
-_MOST_ROUTES = 100  # an unknown path is none of them, so this is never met
 _STATUSES = frozenset({499, *(int(status) for status in HTTPStatus)})
 
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -83,14 +81,13 @@ class EdgeMetrics:
         self._failures = self._counter("upstream_failures", "Answers of 502", "lane")
         self._aborted = self._counter("aborted", "Requests whose client left", "lane")
         self._info(edge_id)
-        self._routes: set[str] = set()
         self._outcomes: dict[tuple[str, int, str], tuple[Sum, Times]] = {}
         self._lanes: dict[tuple[str, str], _OfLane] = {}
         self._sums: dict[Counter, Sum] = {}  # one for each series
         self._times: dict[TimesHistogram, Times] = {}
 
     def count(self, route: str, status: int, code: str, seconds: float) -> None:
-        """One request has ended."""
+        """One request has ended; `route` is one of the gateway's own, or "other"."""
         found = self._outcomes.get((route, status, code))
         if found is None:
             found = self._outcome(route, status, code)
@@ -154,13 +151,11 @@ class EdgeMetrics:
             times.flush()
 
     def _outcome(self, route: str, status: int, code: str) -> tuple[Sum, Times]:
-        """The numbers of an outcome. What a model server makes up is not let in."""
-        self._routes.add(route if len(self._routes) < _MOST_ROUTES else OTHER)
-        name = route if route in self._routes else OTHER
+        """The numbers of an outcome. A status that a model server makes up is not let in."""
         shown = str(status) if status in _STATUSES else f"{status // 100}xx"
-        requests = self._sum(self._requests, name, shown, code)
-        found = (requests, self._times_of(self._seconds, name))
-        if name == route and status in _STATUSES:
+        requests = self._sum(self._requests, route, shown, code)
+        found = (requests, self._times_of(self._seconds, route))
+        if status in _STATUSES:
             self._outcomes[route, status, code] = found
         return found
 
