@@ -11,8 +11,8 @@ The control figure is the bare reading of the bookings' rows.
 import hashlib
 import statistics
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from bench.installation import Installation
 
@@ -87,34 +87,44 @@ def show(name: str, call: Callable[[], object], before: Callable[[], object] = b
 
 
 def fill() -> None:
-    """Lanes, hourly bookings of the next days, tokens."""
-
+    """Lanes, hourly bookings of the next days, loads, tokens."""
     now = clock.database_now()
     host = Host.objects.create(key="bench", name="bench")
     presets = [make_preset(host, number) for number in range(PRESETS)]
-    preset = presets[0]
     Lane.objects.bulk_create(
         Lane(slug=f"lane-{n}", name=f"Lane {n}", host=host) for n in range(LANES)
     )
     User.objects.bulk_create(User(username=f"member-{n}") for n in range(TOKENS))
     people, lanes = list(User.objects.all()), list(Lane.objects.all())
     for lane in lanes:
-        starts = [now + timedelta(hours=n) for n in range(GRANTS // LANES)]
-        Booking.objects.bulk_create(
-            Booking(
-                lane=lane,
-                owner=people[n % TOKENS],
-                preset=preset,
-                start=start,
-                end=start + timedelta(hours=1),
-                original_end=start + timedelta(hours=1),
-                created_at=now,
-                confirmed_at=now,
-            )
-            for n, start in enumerate(starts)
+        Booking.objects.bulk_create(bookings(lane, presets[0], people, now))
+    LoadRecord.objects.bulk_create(loads(lanes, presets, now))
+    ApiToken.objects.bulk_create(token(person, now) for person in people)
+
+
+def bookings(
+    lane: Lane, preset: Preset, people: Sequence[User], now: datetime
+) -> Iterator[Booking]:
+    """One lane's, an hour each, by one member after another."""
+    for n in range(GRANTS // LANES):
+        start = now + timedelta(hours=n)
+        end = start + timedelta(hours=1)
+        yield Booking(
+            lane=lane,
+            owner=people[n % TOKENS],
+            preset=preset,
+            start=start,
+            end=end,
+            original_end=end,
+            created_at=now,
+            confirmed_at=now,
         )
-    LoadRecord.objects.bulk_create(
-        LoadRecord(
+
+
+def loads(lanes: Sequence[Lane], presets: Sequence[Preset], now: datetime) -> Iterator[LoadRecord]:
+    """A load a minute, on one lane after another."""
+    for n in range(LOADS):
+        yield LoadRecord(
             lane=lanes[n % LANES],
             revision=presets[n % PRESETS].current,
             generation=n,
@@ -122,18 +132,18 @@ def fill() -> None:
             seconds=30 + n % 7,
             succeeded=True,
         )
-        for n in range(LOADS)
-    )
-    ApiToken.objects.bulk_create(
-        ApiToken(
-            owner=person,
-            name="bench",
-            prefix="ss_",
-            digest=hashlib.sha256(person.username.encode()).hexdigest(),
-            scopes=["inference"],
-            created_at=now,
-        )
-        for person in people
+
+
+def token(person: User, now: datetime) -> ApiToken:
+    """A member's token, whose text nobody needs."""
+    digest = hashlib.sha256(person.username.encode()).hexdigest()
+    return ApiToken(
+        owner=person,
+        name="bench",
+        prefix="ss_",
+        digest=digest,
+        scopes=["inference"],
+        created_at=now,
     )
 
 

@@ -1,8 +1,10 @@
 """What the route table is made of, read from the database in a fixed number of queries."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db.models import F
@@ -66,22 +68,7 @@ class LaneFacts:
 
 def read_lanes(now: datetime) -> list[LaneFacts]:
     """Every lane; six queries: lanes, servers, failures, bookings, and two of estimates."""
-    rows = list(
-        Lane.objects.order_by("pk").values(
-            "pk",
-            "slug",
-            "enabled",
-            "host_id",
-            generation=F("order__generation"),
-            target_id=F("order__target"),
-            preset_id=F("order__target__preset"),
-            target=F("order__target__preset__slug"),
-            ordered_at=F("order__ordered_at"),
-            is_reload=F("order__is_reload"),
-            fresh_from=F("order__fresh_from"),
-            is_fallback=F("order__is_fallback"),
-        )
-    )
+    rows = list(_lanes())
     servers, failures, grants = _servers(), _failures(), _grants(now)
     pairs = ((row["pk"], row["preset_id"]) for row in rows if row["preset_id"] is not None)
     seconds = load_estimates(pairs)
@@ -143,6 +130,24 @@ def read_tokens(now: datetime) -> dict[str, TokenEntry]:
         )
         for pk, digest, owner_id, scopes, expires_at, requests, tokens, *own in rows
     }
+
+
+def _lanes() -> Iterable[Mapping[str, Any]]:
+    """Lanes with their orders; a lane that has none yet has None for what that says."""
+    return Lane.objects.order_by("pk").values(
+        "pk",
+        "slug",
+        "enabled",
+        "host_id",
+        generation=F("order__generation"),
+        target_id=F("order__target"),
+        preset_id=F("order__target__preset"),
+        target=F("order__target__preset__slug"),
+        ordered_at=F("order__ordered_at"),
+        is_reload=F("order__is_reload"),
+        fresh_from=F("order__fresh_from"),
+        is_fallback=F("order__is_fallback"),
+    )
 
 
 def _servers() -> dict[int, Server]:
