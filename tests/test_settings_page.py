@@ -1,12 +1,14 @@
 """docs/settings.md lists every environment variable that the product reads, and no other."""
 
+import ast
 import re
+from collections.abc import Iterator
 
 import pytest
 
 from slotserve.stack.parts import ROOT
 
-SOURCES = ("slotserve", "bookings", "lanes", "gateway", "wire", "bin")
+SOURCES = ("slotserve", "bookings", "lanes", "gateway", "wire", "bin", "bench", "tests")
 READ = re.compile(
     r"""(?:read_(?:text|number|whole|flag|list|path)|environ(?:\.get|\.pop)?)\s*[(\[]\s*"([A-Z_]+)\""""
 )
@@ -24,6 +26,39 @@ def names_read() -> set[str]:
     texts = [f.read_text() for source in SOURCES for f in (ROOT / source).rglob("*.py")]
     found = {name for text in texts for name in READ.findall(text) if OURS.fullmatch(name)}
     return (found | {"DATABASE_URL"}) - INTERNAL
+
+
+def defaults_read() -> Iterator[tuple[str, float]]:
+    """Each variable that is read as a number where nothing else is its default, with that."""
+    for source in SOURCES:
+        for file in (ROOT / source).rglob("*.py"):
+            for call in ast.walk(ast.parse(file.read_text())):
+                if isinstance(call, ast.Call) and _name(call.func) in ("read_number", "read_whole"):
+                    name, default = (_value(each) for each in call.args[:2])
+                    if isinstance(name, str) and isinstance(default, int | float):
+                        yield name, default
+
+
+def _name(function: ast.expr) -> str:
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _value(node: ast.expr) -> object:
+    """Of a constant, or of a product or power of such; None for what is computed."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _value(node.left), _value(node.right)
+    if not isinstance(left, int) or not isinstance(right, int):
+        return None
+    return left**right if isinstance(node.op, ast.Pow) else left * right
+
+
+def defaults_listed() -> dict[str, str]:
+    """The second column of the page's tables."""
+    page = (ROOT / "docs" / "settings.md").read_text()
+    return dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]*) \|", page, flags=re.MULTILINE))
 
 
 def names_listed() -> set[str]:
@@ -45,3 +80,16 @@ def test_every_setting_has_a_line(name: str) -> None:
 
 def test_no_line_is_about_a_setting_that_is_gone() -> None:
     assert names_listed() - names_read() == set()
+
+
+def test_numbers_that_are_defaults_are_found() -> None:
+    found = dict(defaults_read())
+    assert len(found) > 20
+    assert found["SLOTSERVE_MAX_BODY_BYTES"] == 64 * 2**20
+
+
+@pytest.mark.parametrize(("name", "default"), sorted(set(defaults_read())))
+def test_a_number_s_default_is_the_one_of_the_page(name: str, default: float) -> None:
+    told = re.match(r"[0-9.]+", defaults_listed()[name])
+    assert told is not None
+    assert float(told[0]) == default
