@@ -1,6 +1,7 @@
 """Fixtures of tests that start model servers; each checks that nothing is left behind."""
 
-import os
+import contextlib
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,17 +13,28 @@ from lanes.engines import registry
 from lanes.stopping import stop_all
 from tests import fleet
 
-FIRST_PORT = 22000 + os.getpid() % 40 * 200  # two test runs on one machine, each its own ports
+
+@pytest.fixture(scope="session")
+def first_port() -> Iterator[int]:
+    """Of 199 ports that are this test run's alone: others on this machine pass them over."""
+    with contextlib.ExitStack() as held:
+        for port in range(22000, 30000, 200):
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                break
+        else:
+            pytest.fail("forty test runs at once")
+        yield port + 1
 
 
 @pytest.fixture
 def fleet_settings(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_port: int
 ) -> Iterator[Settings]:
     """A data folder of its own, the fake engine, short limits; afterwards no process is left."""
     settings.SLOTSERVE_DATA = tmp_path
     settings.SLOTSERVE_HOST_KEY = "test-host"
-    settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST = FIRST_PORT, FIRST_PORT + 199
+    settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST = first_port, first_port + 198
     settings.SLOTSERVE_DRAIN_SECONDS = 1.0
     settings.SLOTSERVE_STOP_TIMEOUT_SECONDS = 2.0
     settings.SLOTSERVE_LOAD_TIMEOUT_SECONDS = 20.0

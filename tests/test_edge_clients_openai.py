@@ -207,15 +207,19 @@ async def test_a_rate_limit_is_its_own_exception_and_is_waited_for(
 ) -> None:
     limited = tokens(requests_per_minute=60)
     await edge.publish(lane(upstream=upstream_at(every_route.url)), entries=limited)
-    async with asyncio.timeout(5):
-        while (await edge.chat()).status_code != 429:
-            pass
     with pytest.raises(openai.RateLimitError) as refused:
-        await _ask(client.with_options(max_retries=0))
+        await _ask_without_end(client.with_options(max_retries=0))
     assert refused.value.code == "rate_limited"
     assert refused.value.response.headers["retry-after"] == "1"
-    assert await _ask(client) == "Hello there"
-    assert every_route.seen[-1].header("x-stainless-retry-count") == "1"
+    async with asyncio.timeout(10):  # a busy machine may ask so slowly that it is let in at once
+        while every_route.seen[-1].header("x-stainless-retry-count") != "1":
+            assert await _ask(client) == "Hello there"
+
+
+async def _ask_without_end(client: openai.AsyncOpenAI) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            await _ask(client)
 
 
 async def _ask(client: openai.AsyncOpenAI) -> str | None:

@@ -4,7 +4,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,6 +35,7 @@ class StackValkey:
 
     def kill_and_restart(self) -> None:
         """kill -9, and what the supervisor does then."""
+        self._wait(lambda: self.client.info("persistence")["aof_buffer_length"] == 0)
         self.process.kill()
         self.process.wait()
         self.client.close()
@@ -47,12 +48,13 @@ class StackValkey:
         self.process.terminate()
         self.process.wait(10)
 
-    def _wait(self) -> None:
+    def _wait(self, is_so: Callable[[], object] | None = None) -> None:
+        """Until it answers, or is so; a busy disk may hold up what is written."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             with suppress(redis.RedisError):
-                self.client.ping()
-                return
+                if (is_so or self.client.ping)():
+                    return
             time.sleep(0.01)
         raise TimeoutError("Valkey did not answer within 10 s")
 
