@@ -18,7 +18,7 @@ import httpx
 import psutil
 import redis.asyncio as redis
 
-from tests.edge_harness import OWNER, Publisher, bearer, key_of
+from tests.edge_harness import OWNER, Publisher, bearer, http_client, key_of
 from wire.edges import EDGES, EdgeReport, decode_report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,7 +86,7 @@ class Process:
 
     async def is_ready(self) -> None:
         """Wait until it answers with a table."""
-        async with asyncio.timeout(START_SECONDS), httpx.AsyncClient() as client:
+        async with asyncio.timeout(START_SECONDS), http_client() as client:
             while not await _is_ok(client, f"{self.url}/ready"):
                 assert self.popen.poll() is None, self.said()
                 await asyncio.sleep(0.02)
@@ -279,5 +279,5 @@ def is_alive(pid: int) -> bool:
 
 async def chat(process: Process, owner: int = OWNER) -> httpx.Response:
     """One request on a connection of its own."""
-    async with httpx.AsyncClient(timeout=30) as client:
+    async with http_client(timeout=30) as client:
         return await client.post(f"{process.url}{CHAT}", content=BODY, headers=bearer(owner))

@@ -5,13 +5,12 @@ import os
 import signal
 from collections.abc import AsyncIterator
 
-import httpx
 import psutil
 import pytest
 
 from tests import upstreams
 from tests.conftest import ValkeyServer
-from tests.edge_harness import Publisher, lane
+from tests.edge_harness import Publisher, http_client, lane
 from tests.edge_harness import upstream as upstream_at
 from tests.edge_processes import (
     Kept,
@@ -134,7 +133,7 @@ async def test_metrics_are_of_all_workers_whichever_answers(edge: Process) -> No
         assert (await chat(edge)).status_code == 200
     counted = set()
     for _ in range(9):  # on a connection of its own each, so by any worker
-        async with httpx.AsyncClient() as client:
+        async with http_client() as client:
             counted.add(_chats((await client.get(f"{edge.url}/metrics")).text))
     assert counted == {9.0}
 
