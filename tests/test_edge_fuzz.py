@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from gateway.edge.table import TokenEntry, digest_of
+from tests.conftest import ValkeyServer
 from tests.edge_harness import (
     MEMBER,
     OWNER,
@@ -66,13 +67,16 @@ class Guests:
             yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
+@pytest.mark.fuzz
 @pytest.mark.valkey
-async def test_no_random_request_gets_a_500_a_count_or_into_anothers_lane(valkey_url: str) -> None:
+async def test_no_random_request_gets_a_500_a_count_or_into_anothers_lane(
+    valkey_server: ValkeyServer,
+) -> None:
     guests = Guests()
     async with (
         guests.server("free") as free,
         guests.server("owned") as owned,
-        edge_at(valkey_url, queue_seconds=0.5) as edge,
+        edge_at(valkey_server.url, queue_seconds=0.5) as edge,
     ):
         await publish(edge, free, owned)
         statuses: Counter[int] = Counter()
