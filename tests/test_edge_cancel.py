@@ -60,6 +60,9 @@ class Client:
     def has_whole(self, _: object) -> bool:
         return False
 
+    def hold_next(self) -> None:
+        """Nothing is written in packets here."""
+
     async def receive(self) -> dict[str, Any]:
         if self._is_first:
             self._is_first = False

@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from tests import upstreams
-from tests.edge_harness import OWNER, Running, bearer, lane
+from tests.conftest import ValkeyServer
+from tests.edge_harness import OWNER, Running, bearer, edge_at, lane, until
 from tests.edge_harness import upstream as upstream_at
 
 pytest_plugins = ["tests.edge_fixtures"]
@@ -74,3 +75,89 @@ async def test_a_read_whose_first_byte_was_sent_is_never_sent_again(edge: Runnin
         read = [await edge.client.get("/props", headers=bearer(OWNER)) for _ in range(2)]
         assert [answer.status_code for answer in read] == [200, 502]
         assert len(fake.seen) == 2
+
+
+_CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ntransfer-encoding: chunked\r\n\r\n"
+_WRONG_CHUNK = b"XX\r\nnot hexadecimal\r\n"
+
+
+def _breaks_off(kind: bytes, wait: float) -> upstreams.Behaviour:
+    """A good piece of an answer, and then one that is none."""
+
+    async def answer(
+        _: upstreams.Seen, __: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(_CHUNKED % kind + upstreams.chunk(upstreams.event("word")))
+        await writer.drain()
+        await asyncio.sleep(wait)
+        writer.write(_WRONG_CHUNK)
+        await writer.drain()
+        await asyncio.sleep(60)
+
+    return answer
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.1])
+async def test_a_wrong_chunk_ends_a_stream_in_an_error_event(edge: Running, wait: float) -> None:
+    async with asyncio.timeout(5), upstreams.running(_breaks_off(b"text/event-stream", wait)) as up:
+        await edge.publish(lane(upstream=upstream_at(up.url)))
+        answer = await edge.chat(stream=True)
+        assert "upstream_failed" in answer.text
+        await until(lambda: edge.in_flight == 0)
+
+
+async def test_a_wrong_chunk_cuts_an_answer_in_one_piece(edge: Running) -> None:
+    async with asyncio.timeout(5), upstreams.running(_breaks_off(b"application/json", 0.1)) as up:
+        await edge.publish(lane(upstream=upstream_at(up.url)))
+        with pytest.raises(httpx.RemoteProtocolError):
+            await edge.chat()
+        await until(lambda: edge.in_flight == 0)
+
+
+@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-other\r\n"])
+async def test_who_closes_or_speaks_before_it_is_asked_is_no_model_server(
+    edge: Running, greeting: bytes
+) -> None:
+    accepted = 0
+
+    async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal accepted
+        accepted += 1
+        writer.write(greeting)
+        if greeting:
+            await asyncio.sleep(0.5)
+        writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    async with asyncio.timeout(10), server:
+        port = server.sockets[0].getsockname()[1]
+        await edge.publish(lane(upstream=upstream_at(f"http://127.0.0.1:{port}")))
+        answer = await edge.chat()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_failed")
+    assert accepted <= 5
+
+
+async def test_hints_before_an_answer_are_no_answer(edge: Running) -> None:
+    hints = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"
+    answer = await _ask(edge, hints + upstreams.response(b"{}"))
+    assert (answer.status_code, answer.content) == (200, b"{}")
+    assert "link" not in answer.headers
+
+
+async def test_hints_and_then_silence_are_given_up(valkey_server: ValkeyServer) -> None:
+    async with edge_at(valkey_server.url, answer_seconds=0.3) as edge, asyncio.timeout(5):
+        silent = _silent_after(b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n")
+        async with upstreams.running(silent) as fake:
+            await edge.publish(lane(upstream=upstream_at(fake.url)))
+            answer = await edge.chat()
+        assert answer.status_code == 502
+
+
+def _silent_after(raw: bytes) -> upstreams.Behaviour:
+    async def answer(
+        _: upstreams.Seen, __: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(raw)
+        await asyncio.sleep(60)
+
+    return answer

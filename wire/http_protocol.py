@@ -14,11 +14,14 @@ from typing import Any, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from wire.http_unframed import UnframedCycle
+
 CONNECTION = "slotserve.connection"  # in a scope's extensions: its GuardedProtocol
 MOST_HEAD_BYTES = 65_536
 HEAD_SECONDS = 30.0
 BODY_SECONDS = 150.0  # more than the edge's own limit, which answers in the caller's dialect
 LINGER_SECONDS = 1.0  # for a request that was sent before its client could know of the stop
+_WITHOUT_CHUNKS = frozenset({"0.9", "1.0"})
 _UPGRADE = frozenset({b"upgrade", b"http2-settings"})
 _HANDSHAKE = frozenset({b"host", b"sec-websocket-key", b"sec-websocket-version"})
 _BODY = frozenset({b"content-length", b"transfer-encoding"})
@@ -102,8 +105,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """From now on a head is waited for."""
-        self.joining = JoiningTransport(transport)
-        super().connection_made(cast(asyncio.Transport, self.joining))
+        joining = JoiningTransport(transport)
+        self.hold_next = joining.hold_next
+        super().connection_made(cast(asyncio.Transport, joining))
         self._wait(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -152,6 +156,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self._stop_waiting()
             super().on_headers_complete()
             self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
+            if self.scope["http_version"] in _WITHOUT_CHUNKS:
+                UnframedCycle.take_over(self.cycle)
             if self._is_stopping:
                 self.cycle.keep_alive = False
 

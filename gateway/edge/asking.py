@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.connector import Connection
 
+from gateway.edge.connections import Unused
 from gateway.edge.upload import Upload
 from gateway.edge.upstreams import Server
 
@@ -33,36 +33,38 @@ class ServerAnswer:
         return next(kinds, b"").lower()
 
 
-async def ask(server: Server, connection: Connection, upload: Upload, head: bytes) -> ServerAnswer:
-    """Write the request and wait for the head of its answer.
+async def ask(
+    server: Server, unused: Unused, head: bytes, upload: Upload, *, has_body: bool
+) -> ServerAnswer:
+    """Write the request and wait for the head of its answer. `has_body` is true but for HEAD.
 
     Raises aiohttp.ClientError, OSError or HttpProcessingError; the connection is the caller's to
     close or release in every case.
     """
-    protocol = connection.protocol
-    if protocol is None or protocol.transport is None:
-        raise aiohttp.ServerDisconnectedError
+    protocol, transport = unused.protocol, unused.transport
     protocol.set_response_params(
-        skip_payload=head.startswith(b"HEAD "),
+        skip_payload=not has_body,
         read_until_eof=True,
         auto_decompress=False,
         read_timeout=server.silent_seconds,
     )
     if upload.whole is not None:  # no server can hold it up
-        protocol.transport.write(head + upload.whole)
+        transport.write(head + upload.whole)
         protocol.start_timeout()
-        return await _answer(protocol)
-    protocol.transport.write(head)
+        return await _answer(protocol, upload)
+    transport.write(head)
     upload.begin(protocol)
     try:
         async with upload.limit:
-            return await _answer(protocol)
+            return await _answer(protocol, upload)
     finally:
         upload.is_answered = True
 
 
-async def _answer(protocol: ResponseHandler) -> ServerAnswer:
+async def _answer(protocol: ResponseHandler, upload: Upload) -> ServerAnswer:
     while True:
         message, content = await protocol.read()
         if message.code not in _INTERIM or message.code == _SWITCHING:
             return ServerAnswer(message.code, message.raw_headers, content)
+        if upload.is_done:  # aiohttp takes it for an answer, after which nothing is waited for
+            protocol.start_timeout()

@@ -41,7 +41,10 @@ class Exchange:
         return self._transport is not None
 
     def connected(self, transport: asyncio.Transport) -> None:
-        """Just before the first byte, and only once: ask again. Raises MovedError, SentError."""
+        """Just before the first byte, and only once: ask again. Raises MovedError, SentError.
+
+        Who was stopped in this very turn still writes, and is cut at its next await.
+        """
         if self.was_sent:
             raise SentError
         if not self._is_still_right():

@@ -5,11 +5,11 @@ import time
 from dataclasses import dataclass
 
 import aiohttp
-from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError
 
 from gateway.edge.answer import Answer
 from gateway.edge.asking import ServerAnswer, ask
+from gateway.edge.connections import Unused
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.headers import Headers, client_headers, find
 from gateway.edge.refusals import EdgeRefusal, refuse
@@ -65,30 +65,29 @@ async def _on_connection(
         refusal = refuse_passage(server.upstream.engine, parcel.method, parcel.passage)
         if refusal is not None:
             return refusal
-    connection, transport = await server.connect()
+    unused = await server.connect()
     try:
-        exchange.connected(transport)
-        refusal = await _exchange(exchange, server, connection, parcel, answer)
+        exchange.connected(unused.transport)
+        return await _exchange(exchange, server, unused, parcel, answer)
     except MovedError:
-        connection.release()
+        unused.connection.release()
         raise
     finally:
         if exchange.is_complete:
-            connection.release()
+            unused.connection.release()
         else:
-            connection.close()
-    return refusal
+            unused.connection.close()
 
 
 async def _exchange(
-    exchange: Exchange, server: Server, connection: Connection, parcel: Parcel, answer: Answer
+    exchange: Exchange, server: Server, unused: Unused, parcel: Parcel, answer: Answer
 ) -> EdgeRefusal | None:
     failure = "the model server did not answer."
     upload = Upload(parcel.body, server.silent_seconds)
     length = parcel.body.length if parcel.method in POST else None
     head = server.head(parcel.method, parcel.target, parcel.headers, length)
     try:
-        response = await ask(server, connection, upload, head)
+        response = await ask(server, unused, head, upload, has_body=parcel.method != "HEAD")
         if objection := _objection(response.status):
             failure = objection
             raise aiohttp.ClientError(failure)
@@ -97,7 +96,9 @@ async def _exchange(
             return await retell(response)
         headers = _headers(response, answer.notes(exchange.route))
         has_body_now = response.content.total_bytes > 0
+        exchange.writing_since = time.monotonic()
         await answer.start(response.status, headers, has_body_now=has_body_now)
+        exchange.writing_since = None
         await _pass_on(response.content, exchange, answer)
     except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
         lane = exchange.route.lane.slug

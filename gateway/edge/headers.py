@@ -30,13 +30,14 @@ _NEVER_UP = _HOP_BY_HOP | {
     b"host",
     b"content-length",
     b"expect",
-    b"accept-encoding",  # the edge reads token counts from the answer's tail
+    b"accept-encoding",  # the edge has its own
     b"origin",  # model servers reflect any origin
     b"referer",
 }
 _OURS_ALONE = (b"x-slotserve-", b"sec-websocket-")  # the latter may hold a browser's key
 _NOT_THE_SERVERS = (b"access-control-", b"x-slotserve-")
-_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # aiohttp lets a server send them
+_NAME_NO_HEADER = (b"keep-alive", b"close")
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # would split what the edge writes
 LONGEST_HEADER = 4096  # llama-server refuses lines of 8 KiB, and more than 100 of them
 MOST_HEADERS = 64
 _NEVER_DOWN = _HOP_BY_HOP | {
@@ -62,8 +63,8 @@ def find(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for each, value in headers if each == name), None)
 
 
-def upstream_headers(headers: Iterable[tuple[bytes, bytes]], key: str) -> Headers:
-    """What the model server gets: the caller's own headers, with the server's key.
+def upstream_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """What the model server gets of the caller's headers; it has lines of its own besides.
 
     Not those that are too long or too many for a model server, which has no use for them.
     """
@@ -77,11 +78,7 @@ def upstream_headers(headers: Iterable[tuple[bytes, bytes]], key: str) -> Header
             and not _CONTROL.search(value)
         ):
             passed.append((name, value))
-    return [
-        *_without(passed, listed)[:MOST_HEADERS],
-        (b"authorization", b"Bearer %b" % key.encode()),
-        (b"accept-encoding", b"identity"),
-    ]
+    return _without(passed, listed)[:MOST_HEADERS]
 
 
 def client_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -98,7 +95,9 @@ def client_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 def _listed(listed: bytes, name: bytes, value: bytes) -> bytes:
     """With the names that this header, if it is Connection, makes hop-by-hop."""
-    return b"%b,%b" % (listed, value) if name == b"connection" else listed
+    if name != b"connection" or value.lower() in _NAME_NO_HEADER:
+        return listed
+    return b"%b,%b" % (listed, value)
 
 
 def _without(headers: Headers, listed: bytes) -> Headers:

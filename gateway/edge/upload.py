@@ -21,11 +21,10 @@ class Upload:
         self.whole = body.whole() if body.length <= AT_ONCE_BYTES else None
         self.is_done = self.whole is not None  # the server has been sent all of it
         self.is_answered = False  # the block of `limit` is over
+        self.limit = asyncio.timeout(None)
         self._body = body
         self._seconds = seconds
         self._sending: asyncio.Task[None] | None = None
-        if self.whole is None:
-            self.limit = asyncio.timeout(None)
 
     def begin(self, protocol: ResponseHandler) -> None:
         """Send the pieces beside whoever reads the answer, which may come before the last one."""
@@ -50,9 +49,10 @@ class Upload:
         self.is_done = True
         self._body.close()  # its answer may last for an hour
         self._wait(None)
-        protocol.start_timeout()
+        if not self.is_answered:  # else what has come of the answer has set it
+            protocol.start_timeout()
 
     def _wait(self, until: float | None) -> None:
-        """Until then for the next piece, unless the answer has begun."""
-        if not self.is_answered:
+        """Until then for the next piece, unless the answer has begun or the time is over."""
+        if not (self.is_answered or self.limit.expired()):
             self.limit.reschedule(until)

@@ -1,87 +1,23 @@
-"""Connections to model servers: one pool for each generation of each lane's server."""
+"""Model servers as the edge calls them: one pool for each generation of each lane's server."""
 
 import asyncio
 import re
-import select
-from collections.abc import Callable, Iterable
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 import aiohttp
-from aiohttp.connector import Connection
 from yarl import URL
 
+from gateway.edge.connections import ServerConnector, Unused
 from gateway.edge.headers import Headers, upstream_headers
 from gateway.edge.table import LaneRoute, Upstream
 from wire.sealing import Sealer
 
-if TYPE_CHECKING:
-    from asyncio import Transport
-
-    from aiohttp.client_proto import ResponseHandler
-
-IDLE_SECONDS = 3.0  # llama-server closes an idle connection after five
-ON_CONNECTED: ContextVar[Callable[["Transport"], None]] = ContextVar("on_connected")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_ADDED_BY_AIOHTTP = ("Accept", "User-Agent")
 
 
 class NotSentError(Exception):
     """The model server could not be reached; it has not seen a byte."""
-
-
-class ServerConnector(aiohttp.TCPConnector):
-    """Gives only connections that nothing is left on; keeps none while draining."""
-
-    def __init__(self) -> None:
-        super().__init__(limit=0, keepalive_timeout=IDLE_SECONDS)
-        self.is_draining = False
-
-    async def connect(self, req: Any, traces: Any, timeout: Any) -> Connection:  # noqa: ASYNC109 (aiohttp's signature)
-        """For aiohttp's session, which opens WebSockets: ON_CONNECTED hears before it writes."""
-        connection, transport = await self.unused(req, timeout)
-        try:
-            ON_CONNECTED.get()(transport)
-        except BaseException:
-            connection.release()
-            raise
-        return connection
-
-    async def unused(
-        self,
-        request: aiohttp.ClientRequest,
-        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
-    ) -> "tuple[Connection, Transport]":
-        """A connection that nothing has been sent on since the last answer."""
-        while True:
-            connection = await super().connect(request, [], timeout)
-            protocol = connection.protocol
-            if protocol is not None and not protocol.should_close:
-                transport = protocol.transport
-                if transport is not None and not _has_word(transport):
-                    return connection, transport
-            connection.close()
-
-    def close_idle(self) -> None:
-        """Close the connections that no request uses."""
-        for kept in self._conns.values():
-            for protocol, _ in kept:
-                protocol.close()
-        self._conns.clear()
-
-    def _release(
-        self, key: Any, protocol: "ResponseHandler", *, should_close: bool = False
-    ) -> None:
-        super()._release(key, protocol, should_close=should_close or self.is_draining)
-
-
-def _has_word(transport: "Transport") -> bool:
-    """Whether an unused connection has something to read: then the server has closed it."""
-    sock = transport.get_extra_info("socket")
-    if transport.is_closing() or sock is None:
-        return True
-    poll = select.poll()
-    poll.register(sock.fileno(), select.POLLIN)
-    return bool(poll.poll(0))
 
 
 class Server:
@@ -89,10 +25,12 @@ class Server:
 
     def __init__(self, upstream: Upstream, key: str, timeout: aiohttp.ClientTimeout) -> None:
         self.upstream = upstream
-        self.key = key
         self.connector = ServerConnector()
         self.session = aiohttp.ClientSession(  # for WebSockets
-            connector=self.connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+            connector=self.connector,
+            timeout=timeout,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=_ADDED_BY_AIOHTTP,
         )
         self.users = 0
         self.silent_seconds = timeout.sock_read or 3600.0  # may pass without a byte either way
@@ -101,23 +39,24 @@ class Server:
         self._place = aiohttp.ClientRequest("GET", base, loop=asyncio.get_running_loop())
         self._prefix = base.raw_path.rstrip("/")
         self._host = b"host: %b\r\n" % (base.host_port_subcomponent or "").encode("ascii")
+        self.own_headers: Headers = [
+            (b"authorization", b"Bearer %b" % key.encode()),
+            (b"accept-encoding", b"identity"),  # counts are read from the answer's tail
+        ]
+        self._own_lines = _lines(self.own_headers)
 
-    async def connect(self) -> "tuple[Connection, Transport]":
+    async def connect(self) -> Unused:
         """A connection that nobody uses; NotSentError when there is none to be had."""
         try:
             return await self.connector.unused(self._place, self._timeout)
-        except (aiohttp.ClientConnectorError, TimeoutError) as error:
+        except (aiohttp.ClientConnectionError, TimeoutError) as error:
             raise NotSentError(type(error).__name__) from error
 
     def head(self, method: str, target: str, headers: Headers, length: int | None) -> bytes:
         """What is written before the body: path and query untouched, the caller's own headers."""
-        lines = [
-            f"{method} {self._prefix}{target} HTTP/1.1\r\n".encode("latin-1"),
-            self._host,
-            *[b"%b: %b\r\n" % header for header in upstream_headers(headers, self.key)],
-            b"\r\n" if length is None else b"content-length: %d\r\n\r\n" % length,
-        ]
-        return b"".join(lines)
+        end = b"\r\n" if length is None else b"content-length: %d\r\n\r\n" % length
+        line = f"{method} {self._prefix}{target} HTTP/1.1\r\n".encode("latin-1")
+        return b"".join((line, self._host, _lines(upstream_headers(headers)), self._own_lines, end))
 
 
 class ServerPool:
@@ -133,7 +72,7 @@ class ServerPool:
         self._latest: dict[str, Server] = {}  # by lane: to compare is quicker than to hash
 
     def server(self, slug: str, upstream: Upstream) -> Server | None:
-        """The server of a lane; None when its key cannot be opened with our keys."""
+        """The server of a lane; None when its key cannot be opened with our keys, or is none."""
         latest = self._latest.get(slug)
         if latest is not None and latest.upstream is upstream:
             return latest
@@ -169,3 +108,7 @@ class ServerPool:
         self._latest.clear()
         for server in servers:
             await server.session.close()
+
+
+def _lines(headers: Headers) -> bytes:
+    return b"".join([b"%b: %b\r\n" % header for header in headers])

@@ -17,13 +17,14 @@ from yarl import URL
 from gateway.edge import verdicts
 from gateway.edge.attempt import client_left
 from gateway.edge.call import Call
+from gateway.edge.connections import ON_CONNECTED
 from gateway.edge.exchange import Exchange
 from gateway.edge.forward import upstream_failed
 from gateway.edge.headers import upstream_headers
 from gateway.edge.refusals import TELLS_WHEN, EdgeRefusal, refuse
 from gateway.edge.routing import Route, active_grant, identify
 from gateway.edge.table import LaneRoute
-from gateway.edge.upstreams import ON_CONNECTED, NotSentError, Server
+from gateway.edge.upstreams import NotSentError, Server
 from gateway.edge.waiting import CLIENT_GONE
 from gateway.edge.ws_close import GOING_AWAY, NORMAL, OURS, TOO_BIG, close_of, passed_on, short
 from gateway.edge.ws_protocol import CLOSE_SECONDS, MOST_MESSAGE_BYTES
@@ -129,7 +130,7 @@ class Session:
         ON_CONNECTED.set(exchange.connected)
         headers = [
             (name.decode("latin-1"), value.decode("latin-1"))
-            for name, value in upstream_headers(self._call.headers, server.key)
+            for name, value in (*upstream_headers(self._call.headers), *server.own_headers)
         ]
         limit = asyncio.timeout(HANDSHAKE_SECONDS)
         try:
@@ -141,7 +142,7 @@ class Session:
                     max_msg_size=MOST_MESSAGE_BYTES,
                     timeout=_SOCKET_TIMEOUT,
                 )
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+        except aiohttp.ClientConnectionError as error:
             if exchange.was_sent:
                 raise
             raise NotSentError(type(error).__name__) from error

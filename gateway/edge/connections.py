@@ -1,0 +1,94 @@
+"""Connections to one model server: pooled by aiohttp, checked before they are used again."""
+
+import asyncio
+import select
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, NamedTuple
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.http import HttpProcessingError
+
+IDLE_SECONDS = 3.0  # llama-server closes an idle connection after five
+ON_CONNECTED: ContextVar[Callable[[asyncio.Transport], None]] = ContextVar("on_connected")
+
+
+class ServerProtocol(ResponseHandler):
+    """Tells who reads the body of a mistake in it; aiohttp's tells only who waits for a head."""
+
+    def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
+        """Nothing more can be read."""
+        super().set_exception(exc, *cause)
+        if isinstance(exc, HttpProcessingError) and self._payload is not None:
+            self._payload.set_exception(exc)
+
+
+class Unused(NamedTuple):
+    """A connection that waits for a request."""
+
+    connection: Connection
+    protocol: ResponseHandler
+    transport: asyncio.Transport
+
+
+class ServerConnector(aiohttp.TCPConnector):
+    """Gives only connections that nothing is left on; keeps none while draining."""
+
+    def __init__(self) -> None:
+        super().__init__(limit=0, keepalive_timeout=IDLE_SECONDS)
+        self._factory = partial(ServerProtocol, loop=self._loop)  # type: ignore[assignment]
+        self.is_draining = False
+
+    async def connect(self, req: Any, traces: Any, timeout: Any) -> Connection:  # noqa: ASYNC109 (aiohttp's signature)
+        """For aiohttp's session, which opens WebSockets: ON_CONNECTED hears before it writes."""
+        unused = await self.unused(req, timeout)
+        try:
+            ON_CONNECTED.get()(unused.transport)
+        except BaseException:
+            unused.connection.release()
+            raise
+        return unused.connection
+
+    async def unused(
+        self,
+        request: aiohttp.ClientRequest,
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
+    ) -> Unused:
+        """A connection that nothing has been sent on since the last answer.
+
+        Raises ServerDisconnectedError when a new one is closed at once, or its server speaks first.
+        """
+        while True:
+            is_new = not self._conns
+            connection = await super().connect(request, [], timeout)
+            protocol = connection.protocol
+            if protocol is not None and not protocol.should_close:
+                transport = protocol.transport
+                if transport is not None and not _has_word(transport):
+                    return Unused(connection, protocol, transport)
+            connection.close()
+            if is_new:
+                raise aiohttp.ServerDisconnectedError
+
+    def close_idle(self) -> None:
+        """Close the connections that no request uses."""
+        for kept in self._conns.values():
+            for protocol, _ in kept:
+                protocol.close()
+        self._conns.clear()
+
+    def _release(self, key: Any, protocol: ResponseHandler, *, should_close: bool = False) -> None:
+        super()._release(key, protocol, should_close=should_close or self.is_draining)
+
+
+def _has_word(transport: asyncio.Transport) -> bool:
+    """Whether an unused connection has something to read: then the server has closed it."""
+    sock = transport.get_extra_info("socket")
+    if transport.is_closing() or sock is None:
+        return True
+    poll = select.poll()
+    poll.register(sock.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
