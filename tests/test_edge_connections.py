@@ -6,7 +6,8 @@ import pytest
 
 from gateway.edge.answer import Answer
 from tests import upstreams
-from tests.edge_harness import OWNER, Running, bearer, lane, until
+from tests.bare_client import connected
+from tests.edge_harness import OWNER, Running, bearer, key_of, lane, until
 from tests.edge_harness import upstream as upstream_at
 
 pytest_plugins = ["tests.edge_fixtures"]
@@ -65,3 +66,20 @@ async def test_an_answer_that_nobody_asked_for_is_given_to_nobody(edge: Running)
         await asyncio.sleep(0.3)
         second = await edge.client.get("/props", headers=bearer(OWNER))
     assert [first.content, second.content] == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+async def test_a_client_that_asks_ahead_and_leaves_is_noticed(edge: Running, ahead: int) -> None:
+    body = b'{"messages": []}'
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nx-api-key: {key_of(OWNER)}\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    async with upstreams.running(upstreams.hangs) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        async with connected(edge) as (_, writer):
+            writer.write(request)
+            await until(lambda: edge.in_flight == 1)
+            for _ in range(ahead):
+                writer.write(request)
+                await asyncio.sleep(0.05)
+        await until(lambda: edge.in_flight == 0)
+        assert len(fake.seen) == 1

@@ -53,6 +53,26 @@ async def test_a_header_that_cannot_be_passed_on_costs_no_answer(
     assert answer.status_code in (200, 502)
 
 
+@pytest.mark.parametrize(
+    "header", [b"content-length : 2", b"x odd: 1", b"content-length: 18446744073709551615"]
+)
+async def test_a_header_that_is_none_costs_no_answer(
+    edge: Running, header: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def answer(
+        _: upstreams.Seen, __: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        head = b"HTTP/1.1 200 OK\r\nconnection: close\r\n%b\r\n\r\n" % header
+        writer.write(head + b"{}")
+        writer.close()
+
+    async with upstreams.running(answer) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        got = await edge.chat()
+    assert got.status_code == 502 or (got.status_code, got.content) == (200, b"{}")
+    assert "Traceback" not in caplog.text
+
+
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
 async def test_a_length_beside_a_status_without_a_body_passes(edge: Running, status: bytes) -> None:
     answer = await _ask(edge, b"HTTP/1.1 %b\r\ncontent-length: 9\r\n\r\n" % status)

@@ -20,6 +20,7 @@ CONNECTION = "slotserve.connection"  # in a scope's extensions: its GuardedProto
 MOST_HEAD_BYTES = 65_536
 HEAD_SECONDS = 30.0
 BODY_SECONDS = 150.0  # more than the edge's own limit, which answers in the caller's dialect
+MOST_AHEAD = 4  # requests behind one that is being answered; then nothing is read or heard of
 LINGER_SECONDS = 1.0  # for a request that was sent before its client could know of the stop
 _WITHOUT_CHUNKS = frozenset({"0.9", "1.0"})
 _UPGRADE = frozenset({b"upgrade", b"http2-settings"})
@@ -160,6 +161,8 @@ class GuardedProtocol(HttpToolsProtocol):
                 UnframedCycle.take_over(self.cycle)
             if self._is_stopping:
                 self.cycle.keep_alive = False
+            if self._when_gone is not None and len(self.pipeline) <= MOST_AHEAD:
+                self.flow.resume_reading()
 
     def on_body(self, body: bytes) -> None:
         """Pass it on."""

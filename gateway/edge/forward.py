@@ -11,7 +11,7 @@ from gateway.edge.answer import Answer
 from gateway.edge.asking import ServerAnswer, ask
 from gateway.edge.connections import Unused
 from gateway.edge.exchange import Exchange, MovedError
-from gateway.edge.headers import Headers, client_headers, find
+from gateway.edge.headers import Headers, LengthError, client_headers, find
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.retold import is_stream, retell
 from gateway.edge.route import POST
@@ -100,7 +100,7 @@ async def _exchange(
         await answer.start(response.status, headers, has_body_now=has_body_now)
         exchange.writing_since = None
         await _pass_on(response.content, exchange, answer)
-    except (aiohttp.ClientError, HttpProcessingError, OSError) as error:
+    except (aiohttp.ClientError, HttpProcessingError, LengthError, OSError) as error:
         lane = exchange.route.lane.slug
         logger.warning("lane %s: %s (%s)", lane, failure, type(error).__name__)
         return upstream_failed(failure, lane)

@@ -38,6 +38,8 @@ _OURS_ALONE = (b"x-slotserve-", b"sec-websocket-")  # the latter may hold a brow
 _NOT_THE_SERVERS = (b"access-control-", b"x-slotserve-")
 _NAME_NO_HEADER = (b"keep-alive", b"close")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")  # would split what the edge writes
+_NO_NAME = re.compile(rb"[^!#$%&'*+.^_`|~0-9a-z-]")  # a space before the colon, for one
+_LONGEST_LENGTH = 18  # digits
 LONGEST_HEADER = 4096  # llama-server refuses lines of 8 KiB, and more than 100 of them
 MOST_HEADERS = 64
 _NEVER_DOWN = _HOP_BY_HOP | {
@@ -48,6 +50,10 @@ _NEVER_DOWN = _HOP_BY_HOP | {
     b"x-request-id",  # the edge gives each answer its own
     b"request-id",
 }
+
+
+class LengthError(ValueError):
+    """Nothing is so long: to the parser the largest number means that nothing comes."""
 
 
 def find_digest(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
@@ -82,13 +88,20 @@ def upstream_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def client_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """What the client gets of the model server's headers; never CORS, cookies or hop-by-hop."""
+    """What the client gets of the model server's headers; never CORS, cookies or hop-by-hop.
+
+    Raises LengthError.
+    """
     passed, listed = [], b""
     for given, value in headers:
         name = given.lower()
         if name in _NEVER_DOWN:
             listed = _listed(listed, name, value)
-        elif not name.startswith(_NOT_THE_SERVERS) and not _CONTROL.search(value):
+        elif len(value) > _LONGEST_LENGTH and name == b"content-length":
+            raise LengthError(value)
+        elif not (
+            name.startswith(_NOT_THE_SERVERS) or _NO_NAME.search(name) or _CONTROL.search(value)
+        ):
             passed.append((name, value))
     return _without(passed, listed)
 
