@@ -45,7 +45,7 @@ def url(demo_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def counts(url: str, path: str, body: dict[str, Any]) -> TokenCounts:
     """What an edge would have read of the answer while it passed."""
     with httpx.stream("POST", url + path, json=body, headers=HEADERS, timeout=60) as answer:
-        tail = tail_for(answer.headers.raw)
+        tail = tail_for((name.lower(), value) for name, value in answer.headers.raw)
         assert isinstance(tail, StreamTail) == body.get("stream", False)
         for chunk in answer.iter_raw():
             tail.add(chunk)

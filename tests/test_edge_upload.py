@@ -2,25 +2,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import cast
 
 import aiohttp
 import pytest
 
 from gateway.edge.asking import ask
+from gateway.edge.exchange import Exchange
+from gateway.edge.routing import Route
 from gateway.edge.spool import Spool, SpoolBudget
 from gateway.edge.upload import Upload
 from gateway.edge.upstreams import NotSentError, Server
-from tests.edge_harness import upstream
+from tests.edge_harness import until, upstream
 from tests.upstreams import response
 
-_LARGE = 8 * 2**20  # more than the sockets' buffers take
-_SILENT_SECONDS = 0.5
-
-
-def _upload(size: int) -> Upload:
-    body = Spool(SpoolBudget(2**30))
-    body.add(b"a" * size)
-    return Upload(body, _SILENT_SECONDS)
+_LARGE = 32 * 2**20  # more than the sockets' buffers take
+_SOME = 2**20
 
 
 class _Reached:
@@ -43,7 +40,7 @@ async def reached() -> _Reached:
 async def server(reached: _Reached) -> AsyncIterator[Server]:
     listening = await asyncio.start_server(reached.accept, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=2, sock_read=_SILENT_SECONDS)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=2)
     server = Server(upstream(url), "key", timeout)
     yield server
     await server.session.close()
@@ -53,48 +50,30 @@ async def server(reached: _Reached) -> AsyncIterator[Server]:
     await listening.wait_closed()
 
 
-async def test_a_time_that_ends_as_the_server_reads_on_is_over(server: Server) -> None:
-    """The timer and the piece that it was for may come in one turn of the loop."""
-    troubles: list[object] = []
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _, trouble: troubles.append(trouble))
-    unused, upload = await server.connect(), _upload(_LARGE)
-    head = server.head("POST", "/x", [], _LARGE)
-    asking = asyncio.create_task(ask(server, unused, head, upload, has_body=True))
-    await asyncio.sleep(0.2)
-
-    def both() -> None:
-        unused.protocol.resume_writing()
-        upload.limit._on_timeout()  # type: ignore[attr-defined]
-
-    loop.call_soon(both)
-    with pytest.raises(TimeoutError):
-        await asking
-    upload.stop()
-    unused.connection.close()
-    await asyncio.sleep(0.05)
-    assert troubles == []
-
-
-async def test_a_body_that_ends_after_its_answer_leaves_no_timer(
+async def test_a_body_that_ends_after_its_answer_starts_no_waiting(
     server: Server, reached: _Reached
 ) -> None:
-    unused, upload = await server.connect(), _upload(_LARGE)
+    """Nobody waits for the server any more: it would be taken for silent."""
+    exchange = Exchange(cast(Route, None), lambda: True)
+    body = Spool(SpoolBudget(2**30))
+    body.add(b"a" * _LARGE)
+    unused, upload = await server.connect(), Upload(body, exchange)
     head = server.head("POST", "/x", [], _LARGE)
-    asking = asyncio.create_task(ask(server, unused, head, upload, has_body=True))
+    asking = asyncio.create_task(ask(exchange, unused, head, upload, has_body=True))
     reader, writer = await reached.connection
+    await reader.readuntil(b"\r\n\r\n")
+    await reader.readexactly(_SOME)
+    assert exchange.waiting_since is not None
     writer.write(response(b"{}"))
     answer = await asking
     assert (answer.status, await answer.content.read()) == (200, b"{}")
-    await reader.readuntil(b"\r\n\r\n")
-    await reader.readexactly(_LARGE)
-    while not upload.is_done:
-        await asyncio.sleep(0.01)
+    was_done, exchange.waiting_since = upload.is_done, None
+    await reader.readexactly(_LARGE - _SOME)
+    await until(lambda: upload.is_done)
+    assert (was_done, exchange.waiting_since) == (False, None)
     unused.connection.release()
-    await asyncio.sleep(2 * _SILENT_SECONDS)
     again = await server.connect()
     assert again.protocol is unused.protocol
-    assert again.protocol.exception() is None
     again.connection.close()
 
 

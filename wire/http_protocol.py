@@ -82,7 +82,6 @@ class GuardedProtocol(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._is_in_head = True
-        self._head_bytes = 0
         self._unused_bytes = 0  # since the last head or piece of a body
         self._waiting: asyncio.TimerHandle | None = None
         self._is_upgrade = False
@@ -137,25 +136,17 @@ class GuardedProtocol(HttpToolsProtocol):
         elif not self._is_upgrade and not self._is_answering():
             self._wait(HEAD_SECONDS)
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; those behind a chunked body have come too late to count."""
-        if not self._is_in_head:
-            return
-        self._head_bytes += len(name) + len(value) + 4
-        if self._head_bytes > MOST_HEAD_BYTES:
-            raise HeadTooLargeError
-        super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         """Start the request, unless its head is too large or must be read without its upgrade."""
-        if self._head_bytes + len(self.url) > MOST_HEAD_BYTES:
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > MOST_HEAD_BYTES:
             raise HeadTooLargeError
-        self._head_bytes = 0
         self._is_upgrade = self.parser.should_upgrade()
         if not self._is_upgrade:
             self._is_in_head, self._unused_bytes = False, 0
             self._stop_waiting()
             super().on_headers_complete()
+            self.headers = []  # for those behind a chunked body, which come too late to count
             self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
             if self.scope["http_version"] in _WITHOUT_CHUNKS:
                 UnframedCycle.take_over(self.cycle)

@@ -1,7 +1,7 @@
 """The edge as a plain ASGI application."""
 
-import os
 from functools import partial
+from random import getrandbits
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -53,7 +53,7 @@ class EdgeApp:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         arrived = self.edge.clock.monotonic()
-        request_id = os.urandom(16).hex()
+        request_id = f"{getrandbits(128):032x}"
         matched = match(scope.get("raw_path") or scope["path"].encode())
         cors = self.edge.cors
         more = cors.answer_headers(scope["headers"]) if cors is not None else ()

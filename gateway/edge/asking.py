@@ -5,14 +5,15 @@ swallowed; no gateway may. So this takes its connector and its parser of answers
 request itself: nothing awaits between the last question "is it still right?" and the first byte.
 """
 
+import time
 from dataclasses import dataclass
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
 from gateway.edge.connections import Unused
+from gateway.edge.exchange import Exchange
 from gateway.edge.upload import Upload
-from gateway.edge.upstreams import Server
 
 _INTERIM = range(100, 200)
 _SWITCHING = 101  # is final: nothing more comes in HTTP
@@ -34,7 +35,7 @@ class ServerAnswer:
 
 
 async def ask(
-    server: Server, unused: Unused, head: bytes, upload: Upload, *, has_body: bool
+    exchange: Exchange, unused: Unused, head: bytes, upload: Upload, *, has_body: bool
 ) -> ServerAnswer:
     """Write the request and wait for the head of its answer. `has_body` is true but for HEAD.
 
@@ -43,28 +44,22 @@ async def ask(
     """
     protocol, transport = unused.protocol, unused.transport
     protocol.set_response_params(
-        skip_payload=not has_body,
-        read_until_eof=True,
-        auto_decompress=False,
-        read_timeout=server.silent_seconds,
+        skip_payload=not has_body, read_until_eof=True, auto_decompress=False
     )
     if upload.whole is not None:  # no server can hold it up
         transport.write(head + upload.whole)
-        protocol.start_timeout()
-        return await _answer(protocol, upload)
+        return await _answer(protocol, exchange)
     transport.write(head)
     upload.begin(protocol)
     try:
-        async with upload.limit:
-            return await _answer(protocol, upload)
+        return await _answer(protocol, exchange)
     finally:
         upload.is_answered = True
 
 
-async def _answer(protocol: ResponseHandler, upload: Upload) -> ServerAnswer:
+async def _answer(protocol: ResponseHandler, exchange: Exchange) -> ServerAnswer:
     while True:
+        exchange.waiting_since = time.monotonic()
         message, content = await protocol.read()
         if message.code not in _INTERIM or message.code == _SWITCHING:
             return ServerAnswer(message.code, message.raw_headers, content)
-        if upload.is_done:  # aiohttp takes it for an answer, after which nothing is waited for
-            protocol.start_timeout()

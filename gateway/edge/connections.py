@@ -19,6 +19,16 @@ ON_CONNECTED: ContextVar[Callable[[asyncio.Transport], None]] = ContextVar("on_c
 class ServerProtocol(ResponseHandler):
     """Tells who reads the body of a mistake in it; aiohttp's tells only who waits for a head."""
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Be ready to be asked whether something has come that nobody has read."""
+        super().connection_made(transport)
+        self._poll = select.poll()
+        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+
+    def has_word(self) -> bool:
+        """Whether there is something to read: of an unused one its server has closed it."""
+        return bool(self._poll.poll(0))
+
     def set_exception(self, exc: BaseException, *cause: BaseException) -> None:
         """Nothing more can be read."""
         super().set_exception(exc, *cause)
@@ -30,7 +40,7 @@ class Unused(NamedTuple):
     """A connection that waits for a request."""
 
     connection: Connection
-    protocol: ResponseHandler
+    protocol: ServerProtocol
     transport: asyncio.Transport
 
 
@@ -65,9 +75,9 @@ class ServerConnector(aiohttp.TCPConnector):
             is_new = not self._conns
             connection = await super().connect(request, [], timeout)
             protocol = connection.protocol
-            if protocol is not None and not protocol.should_close:
+            if isinstance(protocol, ServerProtocol) and not protocol.should_close:
                 transport = protocol.transport
-                if transport is not None and not _has_word(transport):
+                if transport is not None and not (transport.is_closing() or protocol.has_word()):
                     return Unused(connection, protocol, transport)
             connection.close()
             if is_new:
@@ -82,13 +92,3 @@ class ServerConnector(aiohttp.TCPConnector):
 
     def _release(self, key: Any, protocol: ResponseHandler, *, should_close: bool = False) -> None:
         super()._release(key, protocol, should_close=should_close or self.is_draining)
-
-
-def _has_word(transport: asyncio.Transport) -> bool:
-    """Whether an unused connection has something to read: then the server has closed it."""
-    sock = transport.get_extra_info("socket")
-    if transport.is_closing() or sock is None:
-        return True
-    poll = select.poll()
-    poll.register(sock.fileno(), select.POLLIN)
-    return bool(poll.poll(0))

@@ -19,19 +19,25 @@ class SentError(aiohttp.ClientError):
 
 
 class Exchange:
-    """From the count to the closing of the connection. `stop` may come at any moment."""
+    """From the count to the closing of the connection. `stop` may come at any moment.
+
+    `with exchange:` is the block that a stop ends: it is left at its next await, without an
+    exception, and `stopped_by` says why. A stop that came before ends it, too.
+    """
 
     def __init__(self, route: Route, is_still_right: Callable[[], bool]) -> None:
         self.route = route
-        self.limit = asyncio.timeout(None)
         self.alarm: asyncio.TimerHandle | None = None
         self.review_at = math.inf  # by the table's clock: when its end must be looked for again
         self.stopped_by: EdgeRefusal | None = None
         self.writing_since: float | None = None  # monotonic: the client has not taken a chunk yet
+        self.waiting_since: float | None = None  # monotonic: the server has not said a word since
         self.has_slot = False  # of the model server: to be given back
         self.began = 0.0  # monotonic
         self.is_complete = False  # the answer was read to its end: the connection is idle again
-        self._is_open = False
+        self._task: asyncio.Task[object] | None = None  # in the block
+        self._cancels = 0  # of the task, from elsewhere, before the block
+        self._is_cut = False
         self._is_still_right = is_still_right
         self._transport: asyncio.Transport | None = None
 
@@ -51,17 +57,25 @@ class Exchange:
             raise MovedError
         self._transport = transport
 
-    def open(self) -> None:
-        """The block under `limit` has begun; a stop that came before ends it now."""
-        self._is_open = True
+    def __enter__(self) -> None:
+        """The block has begun."""
+        self._task = asyncio.current_task()
+        self._cancels = self._task.cancelling() if self._task is not None else 0
         if self.stopped_by is not None:
             self._end()
 
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        """The block is over; only our own cancellation ends here."""
+        task, self._task = self._task, None
+        if not self._is_cut or task is None:
+            return False
+        return task.uncancel() <= self._cancels and kind is asyncio.CancelledError
+
     def stop(self, why: EdgeRefusal) -> None:
-        """Give the request up now; the block under `limit` ends with TimeoutError."""
+        """Give the request up now."""
         if self.stopped_by is None and not self.is_complete:
             self.stopped_by = why
-            if self._is_open:
+            if self._task is not None:
                 self._end()
 
     def clear_alarm(self) -> None:
@@ -72,9 +86,14 @@ class Exchange:
 
     def close(self) -> None:
         """Close the connection at once, unless it has become idle: no flush, no waiting."""
-        self._is_open = False
         if not self.is_complete and self._transport is not None:
             self._transport.abort()
 
     def _end(self) -> None:
-        self.limit.reschedule(asyncio.get_running_loop().time())
+        """From the loop: a task that cancels itself would be cut behind the block."""
+        asyncio.get_running_loop().call_soon(self._cut)
+
+    def _cut(self) -> None:
+        if self._task is not None and not self._is_cut:
+            self._is_cut = True
+            self._task.cancel()

@@ -45,12 +45,8 @@ async def forward(
     """
     server.users += 1
     try:
-        async with exchange.limit:
-            exchange.open()
+        with exchange:
             return await _on_connection(exchange, server, parcel, answer)
-    except TimeoutError:
-        if exchange.stopped_by is None:
-            raise
     finally:
         exchange.close()
         server.users -= 1
@@ -83,11 +79,11 @@ async def _exchange(
     exchange: Exchange, server: Server, unused: Unused, parcel: Parcel, answer: Answer
 ) -> EdgeRefusal | None:
     failure = "the model server did not answer."
-    upload = Upload(parcel.body, server.silent_seconds)
+    upload = Upload(parcel.body, exchange)
     length = parcel.body.length if parcel.method in POST else None
     head = server.head(parcel.method, parcel.target, parcel.headers, length)
     try:
-        response = await ask(server, unused, head, upload, has_body=parcel.method != "HEAD")
+        response = await ask(exchange, unused, head, upload, has_body=parcel.method != "HEAD")
         if objection := _objection(response.status):
             failure = objection
             raise aiohttp.ClientError(failure)
@@ -96,7 +92,7 @@ async def _exchange(
             return await retell(response)
         headers = _headers(response, answer.notes(exchange.route))
         has_body_now = response.content.total_bytes > 0
-        exchange.writing_since = time.monotonic()
+        exchange.waiting_since, exchange.writing_since = None, time.monotonic()
         await answer.start(response.status, headers, has_body_now=has_body_now)
         exchange.writing_since = None
         await _pass_on(response.content, exchange, answer)
@@ -112,7 +108,12 @@ async def _exchange(
 
 async def _pass_on(content: aiohttp.StreamReader, exchange: Exchange, answer: Answer) -> None:
     """The answer as it comes; the end goes with the last chunk where that is known to be it."""
-    while not answer.is_finished and (chunk := await content.readany()):
+    while not answer.is_finished:
+        exchange.waiting_since = time.monotonic()
+        chunk = await content.readany()
+        exchange.waiting_since = None
+        if not chunk:
+            return
         exchange.writing_since = time.monotonic()
         await answer.write(chunk, is_last=content.at_eof())
         exchange.writing_since = None

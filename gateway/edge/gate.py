@@ -4,6 +4,7 @@ No method here awaits, so nothing can come between a check and its count.
 """
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -21,8 +22,10 @@ from gateway.edge.slots import Slots
 from gateway.edge.table import Table
 from gateway.edge.waiting import NOTHING_SAID, STOPPING, Waiters
 
+logger = logging.getLogger(__name__)
 _STALLED = refuse("request_timeout", "the client does not read its answer.")
 AHEAD_SECONDS = 3.0  # more than lies between two sweeps
+SILENT = "the model server has been silent for too long."
 UNREACHABLE = "the model server cannot be reached."
 
 
@@ -178,16 +181,24 @@ class Gate:
         self.waiters.walk()
 
     def sweep(self) -> None:
-        """Set ends that are near; end exchanges whose client has not taken a byte for long."""
+        """Set ends that are near; end exchanges whose client or server has been still for long."""
         self.waiters.walk()
-        now = self._clock.now()
-        limit = self._clock.monotonic() - self._config.stalled_seconds
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        stalled = monotonic - self._config.stalled_seconds
+        silent = monotonic - self._config.answer_seconds
         for exchanges in self._inside.values():
             for exchange in exchanges:
                 if exchange.review_at <= now:
                     self.review(exchange)
-                if exchange.writing_since is not None and exchange.writing_since < limit:
+                if exchange.writing_since is not None and exchange.writing_since < stalled:
                     exchange.stop(_STALLED)
+                if exchange.waiting_since is not None and exchange.waiting_since < silent:
+                    self._end_silent(exchange)
+
+    def _end_silent(self, exchange: Exchange) -> None:
+        slug = exchange.route.lane.slug
+        logger.warning("lane %s: %s", slug, SILENT)
+        exchange.stop(refuse("upstream_failed", SILENT, about=slug))
 
     def end_all(self) -> None:
         """The process stops: end what still runs, each in its dialect, and admit no more."""

@@ -66,7 +66,10 @@ def find_digest(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 
 def find(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     """The first header of this lower-case name."""
-    return next((value for each, value in headers if each == name), None)
+    for each, value in headers:
+        if each == name:
+            return value
+    return None
 
 
 def upstream_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:

@@ -30,7 +30,7 @@ from wire.usage import (
 
 logger = logging.getLogger(__name__)
 BUFFER_RECORDS = 10_000
-_BATCH_RECORDS = 200
+_BATCH_RECORDS = 1000
 _PAUSE_SECONDS = 0.2  # records gather for so long before they are sent
 _BREATH_SECONDS = 0.005  # between batches, for requests
 _SEND_SECONDS = 1.0

@@ -132,7 +132,7 @@ def identify(
         return verdicts.gateway_stale(now - table.confirmed_at) if is_stale else verdicts.bad_key()
     if token.expires_at is not None and token.expires_at <= now:
         return verdicts.expired_key(token.expires_at)
-    return token if SCOPES & set(token.scopes) else verdicts.key_without_scope()
+    return verdicts.key_without_scope() if SCOPES.isdisjoint(token.scopes) else token
 
 
 def serve(

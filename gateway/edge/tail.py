@@ -6,6 +6,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
+from gateway.edge.headers import find
 from gateway.edge.token_counts import (
     NOTHING,
     OBJECT_BYTES,
@@ -43,7 +44,7 @@ class Tail(Protocol):
 
 def tail_for(headers: Iterable[tuple[bytes, bytes]]) -> Tail:
     """The tail of an answer with this head; only JSON and event streams are looked at."""
-    kind = next((value for name, value in headers if name.lower() == b"content-type"), b"").lower()
+    kind = (find(headers, b"content-type") or b"").lower()
     if kind.startswith(b"text/event-stream"):
         return StreamTail()
     return BodyTail() if kind.startswith(b"application/json") else NoTail()

@@ -33,7 +33,6 @@ class Server:
             skip_auto_headers=_ADDED_BY_AIOHTTP,
         )
         self.users = 0
-        self.silent_seconds = timeout.sock_read or 3600.0  # may pass without a byte either way
         self._timeout = timeout
         base = URL(upstream.base_url, encoded=True)
         self._place = aiohttp.ClientRequest("GET", base, loop=asyncio.get_running_loop())

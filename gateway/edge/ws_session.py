@@ -83,12 +83,8 @@ class Session:
         """
         server.users += 1
         try:
-            async with exchange.limit:
-                exchange.open()
+            with exchange:
                 return await self._run(exchange, server)
-        except TimeoutError:
-            if exchange.stopped_by is None:
-                raise
         finally:
             self._stop_looking()
             await self._close_upstream(exchange.stopped_by)
