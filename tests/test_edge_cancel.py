@@ -60,8 +60,8 @@ class Client:
     def has_whole(self, _: object) -> bool:
         return False
 
-    def hold_next(self) -> None:
-        """Nothing is written in packets here."""
+    def line_of(self, _: object) -> None:
+        """Nothing is written but by ASGI."""
 
     async def receive(self) -> dict[str, Any]:
         if self._is_first:

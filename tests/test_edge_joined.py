@@ -1,14 +1,14 @@
 """The head of an answer goes out with the first piece of its body, if that has come already."""
 
 import asyncio
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from tests import upstreams
 from tests.edge_harness import OWNER, Running, bearer, lane
 from tests.edge_harness import upstream as upstream_at
-from wire.http_protocol import JoiningTransport
+from wire.http_answers import AnswerLine
 
 pytest_plugins = ["tests.edge_fixtures"]
 
@@ -30,12 +30,12 @@ class _Recording:
     def is_closing(self) -> bool:
         return self.is_closed
 
-    def pause_reading(self) -> None: ...
 
-    def resume_reading(self) -> None: ...
+class _Cycle:
+    """A request of uvicorn's, as far as its answer's transport goes."""
 
-    def get_write_buffer_size(self) -> int:
-        return 7
+    def __init__(self, transport: _Recording) -> None:
+        self.transport = transport
 
 
 @pytest.fixture
@@ -44,32 +44,41 @@ def below() -> _Recording:
 
 
 @pytest.fixture
-def joining(below: _Recording) -> JoiningTransport:
-    return JoiningTransport(cast(asyncio.Transport, below))
+def cycle(below: _Recording) -> _Cycle:
+    return _Cycle(below)
+
+
+@pytest.fixture
+def line(below: _Recording, cycle: _Cycle) -> AnswerLine:
+    return AnswerLine(cast(Any, cycle), cast(Any, below), cast(Any, None))
 
 
 def test_what_is_held_goes_out_with_the_next_write(
-    below: _Recording, joining: JoiningTransport
+    below: _Recording, cycle: _Cycle, line: AnswerLine
 ) -> None:
-    joining.hold_next()
-    joining.write(b"head")
+    line.hold_head()
+    cycle.transport.write(b"head")
     assert below.written == []
-    joining.write(b"body")
-    joining.write(b"more")
+    cycle.transport.write(b"body")
+    cycle.transport.write(b"more")
     assert below.written == [b"headbody", b"more"]
+    assert cycle.transport is below
 
 
-def test_what_is_held_goes_out_before_the_end(below: _Recording, joining: JoiningTransport) -> None:
-    joining.hold_next()
-    joining.write(b"head")
-    joining.close()
+def test_what_is_held_goes_out_before_the_end(
+    below: _Recording, cycle: _Cycle, line: AnswerLine
+) -> None:
+    line.hold_head()
+    cycle.transport.write(b"head")
+    cycle.transport.close()
     assert (below.written, below.is_closed) == ([b"head"], True)
 
 
-def test_the_rest_of_a_transport_is_there(below: _Recording, joining: JoiningTransport) -> None:
-    joining.close()
-    assert joining.is_closing()
-    assert joining.get_write_buffer_size() == 7
+def test_the_rest_of_a_transport_is_there(cycle: _Cycle, line: AnswerLine) -> None:
+    line.hold_head()
+    transport = cycle.transport
+    transport.close()
+    assert transport.is_closing()
 
 
 @pytest.mark.valkey

@@ -9,11 +9,12 @@ A server that stops would close connections at once whose next request is on its
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from wire.http_answers import AnswerLine
 from wire.http_unframed import UnframedCycle
 
 CONNECTION = "slotserve.connection"  # in a scope's extensions: its GuardedProtocol
@@ -33,47 +34,6 @@ _BAD = "400 Bad Request"
 
 class HeadTooLargeError(Exception):
     """Raised inside the parser, which then stops."""
-
-
-class JoiningTransport:
-    """A connection's transport that can hold a head back until the body's first piece is written.
-
-    Each write is a system call and a packet of its own, and the usual answer is a head and a piece.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._is_holding = False
-        self._held = b""
-        self._write = transport.write
-        self.is_closing = transport.is_closing
-        self.pause_reading = transport.pause_reading
-        self.resume_reading = transport.resume_reading
-
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else a transport has."""
-        return getattr(self._transport, name)
-
-    def hold_next(self) -> None:
-        """Keep what is written next until something else is written, or the end."""
-        self._is_holding = True
-
-    def write(self, data: bytes) -> None:
-        """Write, or keep."""
-        if self._is_holding:
-            self._is_holding = False
-            self._held = data
-        elif self._held:
-            held, self._held = self._held, b""
-            self._write(held + data)
-        else:
-            self._write(data)
-
-    def close(self) -> None:
-        """Write what is kept, and close."""
-        if self._held:
-            self.write(b"")
-        self._transport.close()
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -103,11 +63,14 @@ class GuardedProtocol(HttpToolsProtocol):
         """Whether all of this request's body has come."""
         return self.cycle.scope is scope and not self.cycle.more_body
 
+    def line_of(self, scope: Any) -> AnswerLine | None:
+        """What its answer may be written to; None while the client has asked for more already."""
+        cycle = self.cycle
+        return AnswerLine(cycle, self.transport, self.flow) if cycle.scope is scope else None
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """From now on a head is waited for."""
-        joining = JoiningTransport(transport)
-        self.hold_next = joining.hold_next
-        super().connection_made(cast(asyncio.Transport, joining))
+        super().connection_made(transport)
         self._wait(HEAD_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:

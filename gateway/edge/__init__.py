@@ -9,7 +9,7 @@ body        serving; body, json_scan, json_patterns, form_scan; spool
 who, where  table, holder (reads it), clock; routing, verdicts (the order of refusals)
 let in      attempt; allowance, limits, buckets; admission, gate, exchange, endings
 waiting     waiting, queue, slots, slot_routes, paces, telling (comments of a stream)
-forwarded   forward, upload, asking, upstreams, connections, retold
+forwarded   forward, upload, asking, upstreams, connections, pump, retold
 answered    answer, answer_headers, typical, dialects, refusals, cors
 sockets     websocket, ws_session, ws_close
 models      catalogue, model_shapes

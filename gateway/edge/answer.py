@@ -10,6 +10,7 @@ from gateway.edge.headers import Headers
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Route
 from gateway.edge.tail import NoTail, StreamTail, Tail, tail_for
+from wire.http_answers import AnswerLine
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 JSON = (b"content-type", b"application/json")
@@ -35,7 +36,7 @@ class Answer:
         self.tail: Tail = NoTail()  # until the head tells what comes
         self._send = send
         self.notes: Callable[[Route], Headers] = _no_notes  # on where it ran
-        self.hold_head: Callable[[], None] = _hold_nothing  # until the first chunk, in one write
+        self.line: AnswerLine | None = None  # to write past ASGI
         self._own: Headers = [
             (b"x-request-id", request_id.encode()),
             (b"x-accel-buffering", b"no"),
@@ -63,8 +64,8 @@ class Answer:
         """
         if self._is_early:
             return
-        if has_body_now:
-            self.hold_head()
+        if has_body_now and self.line is not None:
+            self.line.hold_head()
         self.tail = tail_for(headers)
         self._is_stream = isinstance(self.tail, StreamTail)
         await self._send(
@@ -76,6 +77,20 @@ class Answer:
         """Send a chunk; waits while the client is slow to read."""
         await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
         self.is_finished = is_last
+        if self.first_byte_at is None:
+            self.first_byte_at = time.monotonic()
+        self.bytes_out += len(chunk)
+        self.tail.add(chunk)
+
+    def takes_chunks(self) -> bool:
+        """Whether `write_chunk` may be called now: of an event stream whose client reads."""
+        return self._is_stream and self.line is not None and self.line.takes_chunks()
+
+    def write_chunk(self, chunk: bytes) -> None:
+        """Send a chunk at once, past ASGI."""
+        if self.line is None:
+            raise RuntimeError("takes_chunks says when this can be called")
+        self.line.write_chunk(chunk)
         if self.first_byte_at is None:
             self.first_byte_at = time.monotonic()
         self.bytes_out += len(chunk)
@@ -155,7 +170,3 @@ class Answer:
 
 def _no_notes(_: Route) -> Headers:
     return []
-
-
-def _hold_nothing() -> None:
-    return

@@ -118,7 +118,7 @@ class EdgeApp:
         )
         answer.notes = partial(self.edge.notes.headers, path=matched.route.path)
         if connection is not None:
-            answer.hold_head = connection.hold_next
+            answer.line = connection.line_of(scope)
         try:
             if matched.route.kind is Kind.WEBSOCKET:
                 await serve_websocket(call, scope)

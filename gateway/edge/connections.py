@@ -17,13 +17,37 @@ ON_CONNECTED: ContextVar[Callable[[asyncio.Transport], None]] = ContextVar("on_c
 
 
 class ServerProtocol(ResponseHandler):
-    """Tells who reads the body of a mistake in it; aiohttp's tells only who waits for a head."""
+    """aiohttp's, with three things more.
+
+    Whoever reads a body hears of a mistake in it (aiohttp's tells only who waits for a head). An
+    unused connection can be asked whether something has come. And `on_data` is told of each packet
+    when it has been parsed, and of the end of the connection.
+    """
+
+    on_data: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Be ready to be asked whether something has come that nobody has read."""
+        """Be ready to be asked."""
         super().connection_made(transport)
         self._poll = select.poll()
         self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """The end."""
+        super().connection_lost(exc)
+        if self.on_data is not None:
+            self.on_data()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse it; without data the parser goes on with what it has."""
+        super().data_received(data)
+        if data and self.on_data is not None:
+            self.on_data()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Read on, if reading was paused: aiohttp asks for it with each chunk."""
+        if self._reading_paused or self._buffer_paused:
+            super().resume_reading(resume_parser)
 
     def has_word(self) -> bool:
         """Whether there is something to read: of an unused one its server has closed it."""

@@ -12,6 +12,7 @@ from gateway.edge.asking import ServerAnswer, ask
 from gateway.edge.connections import Unused
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.headers import Headers, LengthError, client_headers, find
+from gateway.edge.pump import Pump
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.retold import is_stream, retell
 from gateway.edge.route import POST
@@ -95,7 +96,8 @@ async def _exchange(
         exchange.waiting_since, exchange.writing_since = None, time.monotonic()
         await answer.start(response.status, headers, has_body_now=has_body_now)
         exchange.writing_since = None
-        await _pass_on(response.content, exchange, answer)
+        pump = Pump(unused.protocol, response.content, exchange, answer)
+        await _pass_on(response.content, exchange, answer, pump)
     except (aiohttp.ClientError, HttpProcessingError, LengthError, OSError) as error:
         lane = exchange.route.lane.slug
         logger.warning("lane %s: %s (%s)", lane, failure, type(error).__name__)
@@ -106,10 +108,14 @@ async def _exchange(
     return None
 
 
-async def _pass_on(content: aiohttp.StreamReader, exchange: Exchange, answer: Answer) -> None:
+async def _pass_on(
+    content: aiohttp.StreamReader, exchange: Exchange, answer: Answer, pump: Pump
+) -> None:
     """The answer as it comes; the end goes with the last chunk where that is known to be it."""
     while not answer.is_finished:
         exchange.waiting_since = time.monotonic()
+        if answer.takes_chunks():
+            await pump.run()
         chunk = await content.readany()
         exchange.waiting_since = None
         if not chunk:
