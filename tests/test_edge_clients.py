@@ -167,6 +167,22 @@ async def test_what_is_not_a_route_does_not_pass(
     assert _fake(edge).accepted == 0
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "key", "header"),
+    [
+        ("DELETE", "/v1/models", key_of(OWNER), ("allow", "GET, HEAD")),
+        ("GET", CHAT, key_of(OWNER), ("allow", "POST")),
+        ("POST", CHAT, "ss_wrong", ("www-authenticate", 'Bearer realm="SlotServe"')),
+    ],
+)
+async def test_a_refusal_says_in_its_head_what_would_be_right(
+    edge: Running, method: str, path: str, key: str, header: tuple[str, str]
+) -> None:
+    headers = {"authorization": f"Bearer {key}"}
+    answer = await edge.client.request(method, path, headers=headers)
+    assert answer.headers[header[0]] == header[1]
+
+
 async def test_the_lane_header_chooses_and_an_unknown_one_is_refused(edge: Running) -> None:
     for slug, status in (("main", 200), ("nowhere", 404), ("../x", 404), ("ma\xefn", 404)):
         headers = [(b"x-slotserve-lane", slug.encode("latin-1"))]

@@ -70,6 +70,10 @@ def refusal_headers(refusal: EdgeRefusal) -> Headers:
         headers.append((b"x-slotserve-lane", (refusal.lane or refusal.about).encode()))
     if refusal.retry_after is not None:
         headers.append((b"retry-after", b"%d" % refusal.retry_after))
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="SlotServe"'))
+    if refusal.allow:
+        headers.append((b"allow", ", ".join(refusal.allow).encode()))
     if refusal.status == 426:
         headers.append((b"upgrade", b"websocket"))
     is_long = (refusal.retry_after or 0) > LONGEST_RETRY_SECONDS

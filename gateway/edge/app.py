@@ -1,5 +1,6 @@
 """The edge as a plain ASGI application."""
 
+from dataclasses import replace
 from functools import partial
 from random import getrandbits
 from typing import Any
@@ -209,8 +210,9 @@ def _refuse_route(method: str, matched: Matched | None, query: bytes) -> EdgeRef
     if matched is None:
         return _NO_ROUTE
     if method not in matched.route.methods:
-        allowed = " or ".join(matched.route.methods)
-        return refuse("method_not_allowed", f"{matched.route.path} takes {allowed}, not {method}.")
+        methods = matched.route.methods
+        words = f"{matched.route.path} takes {' or '.join(methods)}, not {method}."
+        return replace(refuse("method_not_allowed", words), allow=methods)
     return None
 
 

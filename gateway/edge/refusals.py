@@ -29,7 +29,7 @@ STATUSES = MappingProxyType(
         "gateway_starting": 503,
         "gateway_stale": 503,
         "gateway_stopping": 503,
-        "gateway_busy": 503,  # of the gateway itself: bodies, connections
+        "gateway_busy": 503,  # of the gateway itself: request bodies
     }
 )
 TELLS_WHEN = frozenset({403, 429, 503})
@@ -46,6 +46,7 @@ class EdgeRefusal:
     retry_after: int | None = None
     lane: str = ""  # slug, where waiting for this lane can turn the refusal into an answer
     about: str = ""  # slug of the lane that refused, where waiting does not help
+    allow: tuple[str, ...] = ()  # of a 405: the methods that the route takes
 
 
 def refuse(
