@@ -9,6 +9,7 @@ from tests import upstreams
 from tests.bare_client import connected
 from tests.edge_harness import OWNER, Running, bearer, key_of, lane, until
 from tests.edge_harness import upstream as upstream_at
+from wire.http_protocol import MOST_AHEAD
 
 pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
@@ -68,7 +69,7 @@ async def test_an_answer_that_nobody_asked_for_is_given_to_nobody(edge: Running)
     assert [first.content, second.content] == [b"1", b"2"]
 
 
-@pytest.mark.parametrize("ahead", [1, 3])
+@pytest.mark.parametrize("ahead", [1, MOST_AHEAD - 1])
 async def test_a_client_that_asks_ahead_and_leaves_is_noticed(edge: Running, ahead: int) -> None:
     body = b'{"messages": []}'
     head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nx-api-key: {key_of(OWNER)}\r\n"
@@ -83,3 +84,18 @@ async def test_a_client_that_asks_ahead_and_leaves_is_noticed(edge: Running, ahe
                 await asyncio.sleep(0.05)
         await until(lambda: edge.in_flight == 0)
         assert len(fake.seen) == 1
+
+
+async def test_of_a_client_that_asks_far_ahead_no_more_is_read(edge: Running) -> None:
+    request = b"GET /props HTTP/1.1\r\nHost: x\r\nx-api-key: %b\r\n\r\n" % key_of(OWNER).encode()
+    async with upstreams.running(upstreams.hangs) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        async with connected(edge) as (_, writer):
+            for _number in range(2 * MOST_AHEAD):
+                writer.write(request)
+                await writer.drain()
+                await asyncio.sleep(0.03)
+            held = edge.server.server_state.connections
+            (protocol,) = [each for each in held if getattr(each, "pipeline", None)]
+            assert len(protocol.pipeline) == MOST_AHEAD  # type: ignore[union-attr]
+            edge.edge.gate.end_all()

@@ -144,3 +144,12 @@ async def test_only_who_does_not_read_is_ended_for_stalling(gate: Gate, hold: Ho
     reading.writing_since, stalled.writing_since = NOW - 299, NOW - 301
     gate.sweep()
     assert [e.stopped_by is not None for e in (reading, waiting, stalled)] == [False, False, True]
+
+
+async def test_only_a_server_that_says_nothing_is_ended_for_silence(gate: Gate, hold: Hold) -> None:
+    hold(lane())
+    speaking, connecting, silent = entered(gate), entered(gate), entered(gate)
+    speaking.waiting_since, silent.waiting_since = NOW - 3599, NOW - 3601
+    gate.sweep()
+    found = [e.stopped_by and e.stopped_by.code for e in (speaking, connecting, silent)]
+    assert found == [None, None, "upstream_failed"]

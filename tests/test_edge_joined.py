@@ -34,8 +34,17 @@ class _Recording:
 class _Cycle:
     """A request of uvicorn's, as far as its answer's transport goes."""
 
+    chunked_encoding = response_started = True
+    response_complete = False
+
     def __init__(self, transport: _Recording) -> None:
         self.transport = transport
+
+
+class _Flow:
+    """A client's reading."""
+
+    write_paused = False
 
 
 @pytest.fixture
@@ -50,7 +59,7 @@ def cycle(below: _Recording) -> _Cycle:
 
 @pytest.fixture
 def line(below: _Recording, cycle: _Cycle) -> AnswerLine:
-    return AnswerLine(cast(Any, cycle), cast(Any, below), cast(Any, None))
+    return AnswerLine(cast(Any, cycle), cast(Any, below), cast(Any, _Flow()))
 
 
 def test_what_is_held_goes_out_with_the_next_write(
@@ -79,6 +88,14 @@ def test_the_rest_of_a_transport_is_there(cycle: _Cycle, line: AnswerLine) -> No
     transport = cycle.transport
     transport.close()
     assert transport.is_closing()
+
+
+def test_a_client_that_has_left_is_written_nothing(below: _Recording, line: AnswerLine) -> None:
+    assert line.takes_chunks()
+    line.write_chunk(b"data")
+    below.close()
+    assert not line.takes_chunks()
+    assert below.written == [b"4\r\ndata\r\n"]
 
 
 @pytest.mark.valkey

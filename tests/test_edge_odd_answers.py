@@ -1,6 +1,8 @@
 """What model servers answer that HTTP does not have: never a 500 of ours, never asked twice."""
 
 import asyncio
+import socket
+import struct
 
 import httpx
 import pytest
@@ -181,3 +183,46 @@ def _silent_after(raw: bytes) -> upstreams.Behaviour:
         await asyncio.sleep(60)
 
     return answer
+
+
+_TO_THE_END = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n\r\n"
+
+
+def _resets(kind: bytes, *, in_chunks: bool) -> upstreams.Behaviour:
+    """Half an answer, and a reset of the connection."""
+
+    async def answer(
+        _: upstreams.Seen, __: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        half = b"data: half"
+        head = _CHUNKED if in_chunks else _TO_THE_END
+        writer.write(head % kind + (upstreams.chunk(half) if in_chunks else half))
+        await asyncio.sleep(0.1)
+        sock = writer.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    return answer
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+async def test_half_a_stream_of_a_reset_connection_is_no_whole_one(
+    edge: Running, *, in_chunks: bool
+) -> None:
+    behaviour = _resets(b"text/event-stream", in_chunks=in_chunks)
+    async with asyncio.timeout(5), upstreams.running(behaviour) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        answer = await edge.chat(stream=True)
+        assert answer.text.startswith("data: half\n\ndata: {")
+        assert "upstream_failed" in answer.text
+
+
+@pytest.mark.parametrize("in_chunks", [False, True])
+async def test_half_an_answer_of_a_reset_connection_is_no_whole_one(
+    edge: Running, *, in_chunks: bool
+) -> None:
+    behaviour = _resets(b"application/json", in_chunks=in_chunks)
+    async with asyncio.timeout(5), upstreams.running(behaviour) as fake:
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        with pytest.raises(httpx.RemoteProtocolError):
+            await edge.chat()

@@ -5,10 +5,12 @@ import random
 
 import pytest
 
+from gateway.edge.answer import Answer
 from gateway.edge.pump import Pump
 from tests import upstreams
 from tests.bare_client import connected, head_of
-from tests.edge_harness import OWNER, Running, bearer, key_of, lane, until
+from tests.conftest import ValkeyServer
+from tests.edge_harness import OWNER, Running, bearer, edge_at, key_of, lane, until
 from tests.edge_harness import upstream as upstream_at
 
 pytest_plugins = ["tests.edge_fixtures"]
@@ -90,11 +92,46 @@ async def test_chunks_of_a_stream_wake_no_task(
             await asyncio.sleep(0.005)
         writer.write(b"0\r\n\r\n")
 
+    writes = 0
+    write = Answer.write
+
+    async def written(self: Answer, chunk: bytes, *, is_last: bool = False) -> None:
+        nonlocal writes
+        writes += 1
+        await write(self, chunk, is_last=is_last)
+
     monkeypatch.setattr(Pump, "run", counted)
+    monkeypatch.setattr(Answer, "write", written)
     async with upstreams.running(answers) as fake:
         await edge.publish(lane(upstream=upstream_at(fake.url)))
         answer = await edge.client.post(
             "/v1/chat/completions", content=_BODY, headers=bearer(OWNER)
         )
     assert answer.text == "data: x\n\n" * 20
-    assert rests <= 2
+    assert 1 <= rests <= 2
+    assert writes <= 2
+
+
+@pytest.mark.parametrize("kind", [b"text/event-stream", b"application/json"])
+async def test_a_server_that_goes_on_speaking_is_not_silent(
+    valkey_server: ValkeyServer, kind: bytes
+) -> None:
+    """Each packet counts, not the whole answer."""
+
+    async def answers(
+        _: upstreams.Seen, __: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(head % kind)
+        for _number in range(10):
+            await asyncio.sleep(0.3)
+            writer.write(upstreams.chunk(b"data: x\n\n"))
+        writer.write(b"0\r\n\r\n")
+
+    async with (
+        edge_at(valkey_server.url, answer_seconds=1.0) as edge,
+        upstreams.running(answers) as fake,
+    ):
+        await edge.publish(lane(upstream=upstream_at(fake.url)))
+        answer = await edge.chat(stream=True)
+    assert answer.text == "data: x\n\n" * 10

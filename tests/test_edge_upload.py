@@ -62,13 +62,15 @@ async def test_a_body_that_ends_after_its_answer_starts_no_waiting(
     asking = asyncio.create_task(ask(exchange, unused, head, upload, has_body=True))
     reader, writer = await reached.connection
     await reader.readuntil(b"\r\n\r\n")
-    await reader.readexactly(_SOME)
-    assert exchange.waiting_since is not None
+    since = exchange.waiting_since or 0.0
+    await asyncio.sleep(0.01)
+    await reader.readexactly(4 * _SOME)
+    await until(lambda: (exchange.waiting_since or 0.0) > since)  # it has taken a piece
     writer.write(response(b"{}"))
     answer = await asking
     assert (answer.status, await answer.content.read()) == (200, b"{}")
     was_done, exchange.waiting_since = upload.is_done, None
-    await reader.readexactly(_LARGE - _SOME)
+    await reader.readexactly(_LARGE - 4 * _SOME)
     await until(lambda: upload.is_done)
     assert (was_done, exchange.waiting_since) == (False, None)
     unused.connection.release()

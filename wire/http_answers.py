@@ -31,7 +31,8 @@ class AnswerLine:
         return (
             cycle.chunked_encoding is True
             and cycle.response_started
-            and not (cycle.response_complete or cycle.disconnected or self._flow.write_paused)
+            and not (cycle.response_complete or self._flow.write_paused)
+            and not self._transport.is_closing()
         )
 
     def write_chunk(self, data: bytes) -> None:

@@ -18,10 +18,10 @@ from wire.http_answers import AnswerLine
 from wire.http_unframed import UnframedCycle
 
 CONNECTION = "slotserve.connection"  # in a scope's extensions: its GuardedProtocol
-MOST_HEAD_BYTES = 65_536
+MOST_HEAD_BYTES = 65_536  # a packet more, of a head that is not complete yet
 HEAD_SECONDS = 30.0
 BODY_SECONDS = 150.0  # more than the edge's own limit, which answers in the caller's dialect
-MOST_AHEAD = 4  # requests behind one that is being answered; then nothing is read or heard of
+MOST_AHEAD = 4  # requests behind one that is being answered; then no more packets are read
 LINGER_SECONDS = 1.0  # for a request that was sent before its client could know of the stop
 _WITHOUT_CHUNKS = frozenset({"0.9", "1.0"})
 _UPGRADE = frozenset({b"upgrade", b"http2-settings"})
@@ -109,13 +109,13 @@ class GuardedProtocol(HttpToolsProtocol):
             self._is_in_head, self._unused_bytes = False, 0
             self._stop_waiting()
             super().on_headers_complete()
-            self.headers = []  # for those behind a chunked body, which come too late to count
+            self.headers = []  # those behind a chunked body come too late; the scope has its own
             self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
             if self.scope["http_version"] in _WITHOUT_CHUNKS:
                 UnframedCycle.take_over(self.cycle)
             if self._is_stopping:
                 self.cycle.keep_alive = False
-            if self._when_gone is not None and len(self.pipeline) <= MOST_AHEAD:
+            if self._when_gone is not None and len(self.pipeline) < MOST_AHEAD:
                 self.flow.resume_reading()
 
     def on_body(self, body: bytes) -> None:

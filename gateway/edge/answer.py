@@ -77,10 +77,7 @@ class Answer:
         """Send a chunk; waits while the client is slow to read."""
         await self._send({"type": "http.response.body", "body": chunk, "more_body": not is_last})
         self.is_finished = is_last
-        if self.first_byte_at is None:
-            self.first_byte_at = time.monotonic()
-        self.bytes_out += len(chunk)
-        self.tail.add(chunk)
+        self._count(chunk)
 
     def takes_chunks(self) -> bool:
         """Whether `write_chunk` may be called now: of an event stream whose client reads."""
@@ -91,10 +88,7 @@ class Answer:
         if self.line is None:
             raise RuntimeError("takes_chunks says when this can be called")
         self.line.write_chunk(chunk)
-        if self.first_byte_at is None:
-            self.first_byte_at = time.monotonic()
-        self.bytes_out += len(chunk)
-        self.tail.add(chunk)
+        self._count(chunk)
 
     async def comment(self, text: str) -> None:
         """Begin an event stream, if that has not been done, with a comment: no byte of an answer.
@@ -160,6 +154,12 @@ class Answer:
         if self._is_stream:
             gap = b"" if self.tail.ends_event() else b"\n\n"
             await self.finish(gap + error_event(self.dialect, refusal))
+
+    def _count(self, chunk: bytes) -> None:
+        if self.first_byte_at is None:
+            self.first_byte_at = time.monotonic()
+        self.bytes_out += len(chunk)
+        self.tail.add(chunk)
 
     async def _start_refusal(self, refusal: EdgeRefusal, headers: Headers) -> None:
         self.refusal = refusal

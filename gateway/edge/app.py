@@ -54,6 +54,7 @@ class EdgeApp:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         arrived = self.edge.clock.monotonic()
+        # No secret: enough of them foretell the next ones.
         request_id = f"{getrandbits(128):032x}"
         matched = match(scope.get("raw_path") or scope["path"].encode())
         cors = self.edge.cors

@@ -17,11 +17,12 @@ ON_CONNECTED: ContextVar[Callable[[asyncio.Transport], None]] = ContextVar("on_c
 
 
 class ServerProtocol(ResponseHandler):
-    """aiohttp's, with three things more.
+    """aiohttp's, which tells too little to who reads a body.
 
-    Whoever reads a body hears of a mistake in it (aiohttp's tells only who waits for a head). An
-    unused connection can be asked whether something has come. And `on_data` is told of each packet
-    when it has been parsed, and of the end of the connection.
+    Of a mistake in a body it tells only who waits for a head; and of a body that ends with the
+    connection it says that it is whole when the connection was reset. Beyond that `on_data` hears
+    of each packet when it has been parsed, and of the end of the connection; and an unused
+    connection can be asked whether something has come.
     """
 
     on_data: Callable[[], None] | None = None
@@ -33,7 +34,10 @@ class ServerProtocol(ResponseHandler):
         self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The end."""
+        """The end; no good one for what it has cut off."""
+        body = self._payload
+        if exc is not None and body is not None and not body.is_eof():
+            body.set_exception(aiohttp.ClientOSError(str(exc)))
         super().connection_lost(exc)
         if self.on_data is not None:
             self.on_data()
@@ -45,7 +49,10 @@ class ServerProtocol(ResponseHandler):
             self.on_data()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Read on, if reading was paused: aiohttp asks for it with each chunk."""
+        """Read on, if reading was paused: aiohttp asks for it with each chunk.
+
+        Else nothing is left in the parser, as long as it does not decompress.
+        """
         if self._reading_paused or self._buffer_paused:
             super().resume_reading(resume_parser)
 

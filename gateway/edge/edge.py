@@ -57,7 +57,6 @@ class Edge:
         self.pool = ServerPool(
             sealer,
             connect_seconds=config.connect_seconds,
-            answer_seconds=config.answer_seconds,
         )
         self.limits = Limits(self.clock, self.company)
         self.shared = Shared(self._client, self.roster, self.company, self.slots, self.limits)

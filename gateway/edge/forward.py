@@ -9,7 +9,7 @@ from aiohttp.http import HttpProcessingError
 
 from gateway.edge.answer import Answer
 from gateway.edge.asking import ServerAnswer, ask
-from gateway.edge.connections import Unused
+from gateway.edge.connections import ServerProtocol, Unused
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.headers import Headers, LengthError, client_headers, find
 from gateway.edge.pump import Pump
@@ -90,14 +90,13 @@ async def _exchange(
             raise aiohttp.ClientError(failure)
         failure = "the model server broke off its answer."
         if answer.has_started and not is_stream(response):
-            return await retell(response)
+            return await retell(response, exchange)
         headers = _headers(response, answer.notes(exchange.route))
         has_body_now = response.content.total_bytes > 0
         exchange.waiting_since, exchange.writing_since = None, time.monotonic()
         await answer.start(response.status, headers, has_body_now=has_body_now)
         exchange.writing_since = None
-        pump = Pump(unused.protocol, response.content, exchange, answer)
-        await _pass_on(response.content, exchange, answer, pump)
+        await _pass_on(unused.protocol, response.content, exchange, answer)
     except (aiohttp.ClientError, HttpProcessingError, LengthError, OSError) as error:
         lane = exchange.route.lane.slug
         logger.warning("lane %s: %s (%s)", lane, failure, type(error).__name__)
@@ -109,13 +108,13 @@ async def _exchange(
 
 
 async def _pass_on(
-    content: aiohttp.StreamReader, exchange: Exchange, answer: Answer, pump: Pump
+    protocol: ServerProtocol, content: aiohttp.StreamReader, exchange: Exchange, answer: Answer
 ) -> None:
     """The answer as it comes; the end goes with the last chunk where that is known to be it."""
     while not answer.is_finished:
         exchange.waiting_since = time.monotonic()
         if answer.takes_chunks():
-            await pump.run()
+            await Pump(protocol, content, exchange, answer).run()
         chunk = await content.readany()
         exchange.waiting_since = None
         if not chunk:

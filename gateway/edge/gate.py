@@ -196,6 +196,8 @@ class Gate:
                     self._end_silent(exchange)
 
     def _end_silent(self, exchange: Exchange) -> None:
+        if exchange.stopped_by is not None:
+            return
         slug = exchange.route.lane.slug
         logger.warning("lane %s: %s", slug, SILENT)
         exchange.stop(refuse("upstream_failed", SILENT, about=slug))

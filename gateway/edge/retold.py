@@ -1,9 +1,12 @@
 """What a model server says in place of a stream, when the client's 200 is out already: a refusal
 in its own words, for an event of the stream."""
 
+import time
+
 import orjson
 
 from gateway.edge.asking import ServerAnswer
+from gateway.edge.exchange import Exchange
 from gateway.edge.refusals import EdgeRefusal
 
 _MOST_BYTES = 65_536
@@ -15,10 +18,11 @@ def is_stream(response: ServerAnswer) -> bool:
     return response.status == 200 and response.kind.startswith(b"text/event-stream")
 
 
-async def retell(response: ServerAnswer) -> EdgeRefusal:
+async def retell(response: ServerAnswer, exchange: Exchange) -> EdgeRefusal:
     """The server's own status and words, as far as they are needed."""
     body = b""
     async for chunk in response.content.iter_any():
+        exchange.waiting_since = time.monotonic()
         body += chunk
         if len(body) >= _MOST_BYTES:
             break

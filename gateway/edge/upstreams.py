@@ -62,11 +62,9 @@ class ServerPool:
     """The model servers in use. Those that left the table close at the next one that finds them
     without a request; their connections close with the request."""
 
-    def __init__(self, sealer: Sealer, *, connect_seconds: float, answer_seconds: float) -> None:
+    def __init__(self, sealer: Sealer, *, connect_seconds: float) -> None:
         self._sealer = sealer
-        self._timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=connect_seconds, sock_read=answer_seconds
-        )
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect_seconds)
         self._servers: dict[tuple[str, Upstream], Server] = {}
         self._latest: dict[str, Server] = {}  # by lane: to compare is quicker than to hash
 
