@@ -12,6 +12,7 @@ from tests.bare_client import connected, head_of
 from tests.conftest import ValkeyServer
 from tests.edge_harness import OWNER, Running, bearer, edge_at, key_of, lane, until
 from tests.edge_harness import upstream as upstream_at
+from tests.edge_processes import edge_process, publishing
 
 pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
@@ -135,3 +136,64 @@ async def test_a_server_that_goes_on_speaking_is_not_silent(
         await edge.publish(lane(upstream=upstream_at(fake.url)))
         answer = await edge.chat(stream=True)
     assert answer.text == "data: x\n\n" * 10
+
+
+@pytest.mark.process
+async def test_streams_arrive_whole_from_a_process_of_its_own(valkey: str) -> None:
+    """On the loop of production, whose transports differ from asyncio's."""
+    chance = random.Random(7)
+    pieces = _pieces(chance, 60)
+    with edge_process(valkey) as process:
+        async with (
+            asyncio.timeout(60),
+            upstreams.running(_streams(pieces, chance)) as fake,
+            publishing(valkey) as publisher,
+        ):
+            await publisher.publish(lane(upstream=upstream_at(fake.url)))
+            await process.is_ready()
+            for pause in (0.0, 0.002):
+                reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+                writer.write(_REQUEST)
+                await head_of(reader)
+                assert await _dechunked(reader, pause) == b"".join(pieces)
+                writer.close()
+        assert "Traceback" not in process.said()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("ahead", [0, 2])
+async def test_clients_that_leave_a_running_stream_cost_a_process_nothing(
+    valkey: str, ahead: int
+) -> None:
+    """Whoever else streams from the same server goes on."""
+
+    async def answers(
+        _: upstreams.Seen, __: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writer.write(upstreams.STREAM_HEAD)
+        while True:
+            writer.write(upstreams.chunk(b"data: x\n\n"))
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+    with edge_process(valkey) as process:
+        async with (
+            asyncio.timeout(60),
+            upstreams.running(answers) as fake,
+            publishing(valkey) as publisher,
+        ):
+            await publisher.publish(lane(upstream=upstream_at(fake.url)))
+            await process.is_ready()
+            kept, stays = await asyncio.open_connection("127.0.0.1", process.port)
+            stays.write(_REQUEST)
+            for _number in range(20):
+                reader, writer = await asyncio.open_connection("127.0.0.1", process.port)
+                writer.write(_REQUEST * (1 + ahead))
+                await head_of(reader)
+                await reader.readline()
+                writer.transport.abort()
+            await until(lambda: fake.open_connections == 1)
+            await kept.readexactly(10_000)
+            stays.transport.abort()
+            await until(lambda: fake.open_connections == 0)
+        assert "Traceback" not in process.said()
