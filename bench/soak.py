@@ -75,7 +75,8 @@ def main() -> int:
         slots = book_all(wanted.minutes * 60)
         asked = asyncio.run(soak(keys, edges, wanted.minutes * 60))
         left = wait_for_zero()
-        evidence = Evidence(asked, read_served(log), slots, servers(), edges.kills, DRAIN_SECONDS)
+        ends = (edges.kills, edges.stops)
+        evidence = Evidence(asked, read_served(log), slots, servers(), *ends, DRAIN_SECONDS)
         found = [*faults(evidence), *left]
         statuses = edges.stop()
         found += [f"an edge ended with status {status}" for status in statuses if status]

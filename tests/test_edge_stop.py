@@ -83,6 +83,26 @@ async def test_a_connection_whose_answer_began_before_the_stop_may_ask_once_more
         assert (await kept.ask()).headers["connection"] == "close"
 
 
+async def test_a_connection_that_nobody_has_accepted_yet_is_served(edge: Running) -> None:
+    """The kernel has made it; it would be reset with the listening socket."""
+    address = ("127.0.0.1", int(edge.url.rpartition(":")[2]))
+    waiting: list[socket.socket] = []
+
+    async def is_told(_: int) -> bool:
+        if edge.server.should_exit:  # no turn of the loop from here to the stop
+            waiting.append(socket.create_connection(address))
+            waiting[0].sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        return edge.server.should_exit
+
+    edge.server.on_tick = is_told  # type: ignore[method-assign]
+    edge.server.should_exit = True
+    await soon(lambda: bool(waiting))
+    with waiting[0] as sock:
+        answer = await asyncio.to_thread(sock.recv, 4096)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close" in answer
+
+
 async def test_ready_says_no_from_the_stop_on(edge: Running) -> None:
     async with kept_at(edge) as kept:
         edge.server.should_exit = True

@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_SECONDS = 20.0
 STOP_SECONDS = 60.0
+KNOWN_SECONDS = 0.2  # until members hear that an edge is gone, as from a balancer
 
 
 class Edges:
@@ -19,7 +20,8 @@ class Edges:
 
     def __init__(self, count: int, log: Path) -> None:
         self.ports: list[int] = []
-        self.kills: list[tuple[int, float]] = []
+        self.kills: list[tuple[int, float]] = []  # port, time
+        self.stops: list[tuple[int, float]] = []
         self.restarts = 0
         self._log = log
         self._running: dict[int, subprocess.Popen[bytes]] = {}
@@ -47,10 +49,9 @@ class Edges:
 
     def _restart(self, port: int, *, is_kill: bool) -> None:
         process = self._running.pop(port)
-        if is_kill:
-            self.kills.append((port, time.time()))
+        (self.kills if is_kill else self.stops).append((port, time.time()))
         process.send_signal(signal.SIGKILL if is_kill else signal.SIGTERM)
-        time.sleep(0.2)  # a balancer, too, learns of it a moment later
+        time.sleep(KNOWN_SECONDS)
         self.ports.remove(port)
         process.wait(STOP_SECONDS)
         self._start(port)

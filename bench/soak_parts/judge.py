@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.soak_parts.edges import KNOWN_SECONDS
 from bench.soak_parts.members import Asked
 
 TOLERANCE = 0.15  # seconds between a decision at the edge and the model server's own clock reading
@@ -54,6 +55,7 @@ class Evidence:
     slots: list[Slot]
     servers: list[Server]
     kills: list[tuple[int, float]]  # port of an edge that was killed, and when
+    stops: list[tuple[int, float]]  # and of one that was stopped
     drain_seconds: float
 
     def server_of(self, one: Served) -> Server | None:
@@ -119,6 +121,7 @@ def _lost(evidence: Evidence) -> Iterable[str]:
             continue
         if one.trouble or (one.status == 200 and not one.is_whole and not one.code):
             words = one.trouble or "half an answer without a word"
+            words += _before(evidence, one)
             yield f"{one.user}'s request {one.id} ({one.way}) at {one.at:.2f} was lost: {words}"
 
 
@@ -129,7 +132,20 @@ def _errors(evidence: Evidence) -> Iterable[str]:
 
 
 def _was_killed(evidence: Evidence, one: Asked) -> bool:
-    return any(port == one.edge and one.at <= at <= one.end for port, at in evidence.kills)
+    """While it ran, or before anybody knew: its connection was from before the kill."""
+    since = one.at - KNOWN_SECONDS - TOLERANCE
+    return any(port == one.edge and since <= at <= one.end for port, at in evidence.kills)
+
+
+def _before(evidence: Evidence, one: Asked) -> str:
+    """What had happened to its edge last."""
+    words = {"killed": evidence.kills, "stopped": evidence.stops}
+    found = [(at, word) for word, all_ in words.items() for port, at in all_ if port == one.edge]
+    earlier = [(at, word) for at, word in found if at <= one.end]
+    if not earlier:
+        return ""
+    at, word = max(earlier)
+    return f"; its edge was {word} {one.at - at:.3f} s before"
 
 
 def _never_arrived(one: Asked) -> bool:

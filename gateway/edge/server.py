@@ -6,6 +6,7 @@ starts it: in its own place, or several times as the parent of workers.
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import logging
 import math
@@ -36,6 +37,7 @@ from wire.sealing import Sealer, read_table_keys
 KEEP_ALIVE_SECONDS = 75  # longer than clients keep an idle connection, so that they close it
 WORDS_SECONDS = 1  # for requests that were ended at last to say so
 _MADE_SECONDS = 0.02  # for connections that are accepted already to be made
+_CLOSED_SECONDS = 0.005  # for the loop to let its own descriptors go
 _LOOK_SECONDS = 0.05
 _GC_THRESHOLDS = (50_000, 20, 20)  # Python's 700 are one request's objects
 logger = logging.getLogger(__name__)
@@ -110,7 +112,7 @@ class EdgeServer(uvicorn.Server):
         logger.info("stopping; requests may run on for %g s", self._edge.config.stop_seconds)
         self._edge.is_stopping = True
         self._edge.gate.waiters.begin_stop()
-        self._close_listeners(sockets or [])
+        await self._stop_listening(sockets or [])
         state = self.server_state
         known = set(state.connections)
         for connection in known:
@@ -129,11 +131,34 @@ class EdgeServer(uvicorn.Server):
             connection.transport.close()
         await self.lifespan.shutdown()
 
-    def _close_listeners(self, sockets: list[socket.socket]) -> None:
+    async def _stop_listening(self, sockets: list[socket.socket]) -> None:
+        """Accept what has connected already: the kernel would reset it with the last descriptor."""
+        loop, kept = asyncio.get_running_loop(), [sock.dup() for sock in sockets]
         for server in self.servers:
             server.close()
         for sock in sockets:
             sock.close()
+        await asyncio.sleep(_CLOSED_SECONDS)
+        accepted = [connection for sock in kept for connection in _accept_all(sock)]
+        for connection in accepted:
+            with contextlib.suppress(OSError):  # its client has left
+                await loop.connect_accepted_socket(self._protocol, connection)
+
+    def _protocol(self) -> asyncio.Protocol:
+        """As uvicorn makes one for each connection."""
+        return EdgeProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+
+
+def _accept_all(listening: socket.socket) -> list[socket.socket]:
+    """The connections that wait; then nothing listens here any more."""
+    accepted = []
+    listening.setblocking(False)
+    with listening, contextlib.suppress(OSError):
+        while True:
+            accepted.append(listening.accept()[0])
+    return accepted
 
 
 async def _until(is_so: Callable[[], bool], seconds: float) -> None:

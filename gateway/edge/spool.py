@@ -1,4 +1,4 @@
-"""Request bodies that are waiting to go up: small ones in memory, the rest in unlinked files."""
+"""Request bodies on their way up: their beginning in memory, the rest in unlinked files."""
 
 import os
 import tempfile
@@ -55,7 +55,16 @@ class SpoolBudget:
 class Spool:
     """One body as it came, to be read any number of times until `close`, which always comes."""
 
-    __slots__ = ("_budget", "_chunks", "_file", "_in_memory", "_is_closed", "_middling", "length")
+    __slots__ = (
+        "_budget",
+        "_chunks",
+        "_file",
+        "_filed",
+        "_in_memory",
+        "_is_closed",
+        "_middling",
+        "length",
+    )
 
     def __init__(self, budget: SpoolBudget, in_memory: int = MIDDLING_BYTES) -> None:
         self.length = 0
@@ -64,6 +73,7 @@ class Spool:
         self._chunks: list[bytes] = []
         self._middling = 0
         self._file: FileIO | None = None
+        self._filed = 0  # bytes in it
         self._is_closed = False
 
     def add(self, chunk: bytes) -> EdgeRefusal | None:
@@ -91,13 +101,18 @@ class Spool:
 
     def pieces(self) -> Iterator[bytes]:
         """The body from its start, piece by piece; ValueError once it is closed."""
-        for at in range(0, self.length, PIECE_BYTES):
-            yield self._read(at)
+        for chunk in self._chunks:
+            self._check_open()
+            yield chunk
+        for at in range(0, self._filed, PIECE_BYTES):
+            self._check_open()
+            if self._file is not None:
+                yield os.pread(self._file.fileno(), PIECE_BYTES, at)
 
     def close(self) -> None:
         """Give back what it takes, however far it has come. May be called twice."""
         self._budget.give(self.length)
-        self.length = 0
+        self.length = self._filed = 0
         self._chunks = []
         self._is_closed = True
         self._leave_memory()
@@ -119,20 +134,16 @@ class Spool:
         self._budget.middling -= self._middling
         self._middling = 0
 
-    def _read(self, at: int) -> bytes:
+    def _check_open(self) -> None:
         if self._is_closed:
             raise ValueError("this body is closed")
-        if self._file is not None:
-            return os.pread(self._file.fileno(), PIECE_BYTES, at)
-        return (self.whole() or b"")[at : at + PIECE_BYTES]
 
     def _write(self, chunk: bytes) -> None:
+        """Behind what is in memory, which stays there: to move it would hold up every stream."""
         if self._file is None:
             made = tempfile.TemporaryFile(buffering=0, dir=self._budget.folder)  # noqa: SIM115
             self._file = made
-            chunk = b"".join((*self._chunks, chunk))
-            self._chunks = []
-            self._leave_memory()
         left = memoryview(chunk)
         while left:
             left = left[self._file.write(left) :]
+        self._filed += len(chunk)

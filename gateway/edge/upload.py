@@ -41,6 +41,7 @@ class Upload:
                 await writer.write(piece)
                 if not self.is_answered:
                     self._exchange.waiting_since = time.monotonic()
+                await asyncio.sleep(0)  # a server that takes all at once would hold up every stream
         except (OSError, aiohttp.ClientError) as error:
             if not self.is_answered:
                 protocol.set_exception(aiohttp.ClientOSError(str(error)), error)
