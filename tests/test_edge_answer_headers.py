@@ -90,7 +90,7 @@ def test_before_another_booking_the_drain_time_counts_as_well(usual: float, warn
         (refuse("model_not_loaded", ""), {"x-should-retry": "false"}),
         (refuse("no_model_loaded", "", 60), {"x-should-retry": "false"}),
         (refuse("rate_limited", "", 60), {}),
-        (refuse("invalid_api_key", ""), {}),
+        (refuse("invalid_api_key", ""), {"www-authenticate": 'Bearer realm="SlotServe"'}),
     ],
 )
 def test_refusals_name_their_lane_and_whether_to_ask_again(

@@ -15,7 +15,16 @@ from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import Publisher, lane, tokens
 from tests.edge_harness import upstream as upstream_at
-from tests.edge_processes import Process, chat, edge_process, load, publishing, reports, soon
+from tests.edge_processes import (
+    Process,
+    chat,
+    edge_process,
+    is_divided,
+    load,
+    publishing,
+    reports,
+    soon,
+)
 
 pytestmark = [pytest.mark.valkey, pytest.mark.process]
 ROOM = {"SLOTSERVE_QUEUE_PER_LANE": "128"}  # half of it is for one person
@@ -75,11 +84,6 @@ async def until_living(publisher: Publisher) -> None:
     async with asyncio.timeout(30):
         while {name for name, x in (await reports(publisher)).items() if not x.goodbye} != IDS:
             await asyncio.sleep(0.02)
-
-
-def is_divided(edge: Process) -> bool:
-    """Whether a busy machine took more than 50 ms for an answer: then numbers need not hold."""
-    return "does not answer in time" in edge.said()
 
 
 async def test_processes_together_use_all_slots_and_no_more(

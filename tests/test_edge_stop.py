@@ -94,7 +94,7 @@ async def test_a_connection_that_nobody_has_accepted_yet_is_served(edge: Running
             waiting[0].sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
         return edge.server.should_exit
 
-    edge.server.on_tick = is_told  # type: ignore[method-assign]
+    edge.server.on_tick = is_told  # type: ignore[assignment,method-assign]
     edge.server.should_exit = True
     await soon(lambda: bool(waiting))
     with waiting[0] as sock:
