@@ -79,6 +79,8 @@ class Spool:
     def add(self, chunk: bytes) -> EdgeRefusal | None:
         """Keep the next bytes, or say why they cannot be kept."""
         size = len(chunk)
+        if not size:
+            return None
         if not self._budget.take(size):
             return _FULL
         self.length += size
@@ -101,9 +103,10 @@ class Spool:
 
     def pieces(self) -> Iterator[bytes]:
         """The body from its start, piece by piece; ValueError once it is closed."""
-        for chunk in self._chunks:
+        chunks = iter(self._chunks)
+        while piece := _joined(chunks):
             self._check_open()
-            yield chunk
+            yield piece
         for at in range(0, self._filed, PIECE_BYTES):
             self._check_open()
             if self._file is not None:
@@ -147,3 +150,13 @@ class Spool:
         while left:
             left = left[self._file.write(left) :]
         self._filed += len(chunk)
+
+
+def _joined(chunks: Iterator[bytes]) -> bytes:
+    """The next of them, about as many as make a piece."""
+    taken: list[bytes] = []
+    size = 0
+    while size < PIECE_BYTES and (chunk := next(chunks, b"")):
+        taken.append(chunk)
+        size += len(chunk)
+    return b"".join(taken)

@@ -10,6 +10,7 @@ from aiohttp.http import StreamWriter
 from gateway.edge.exchange import Exchange
 from gateway.edge.spool import Spool
 
+_TURN_SECONDS = 0.005  # of sending to a server that takes all at once; then others have theirs
 AT_ONCE_BYTES = 65_536  # fit into the socket's buffers, whatever the server does
 
 
@@ -35,13 +36,16 @@ class Upload:
 
     async def _send(self, protocol: ResponseHandler) -> None:
         """Each piece that the server takes is a word from it."""
-        writer = StreamWriter(protocol, asyncio.get_running_loop())
+        writer, turn = StreamWriter(protocol, asyncio.get_running_loop()), time.monotonic()
         try:
             for piece in self._body.pieces():
                 await writer.write(piece)
+                now = time.monotonic()
                 if not self.is_answered:
-                    self._exchange.waiting_since = time.monotonic()
-                await asyncio.sleep(0)  # a server that takes all at once would hold up every stream
+                    self._exchange.waiting_since = now
+                if now - turn > _TURN_SECONDS:
+                    await asyncio.sleep(0)
+                    turn = time.monotonic()
         except (OSError, aiohttp.ClientError) as error:
             if not self.is_answered:
                 protocol.set_exception(aiohttp.ClientOSError(str(error)), error)
