@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import struct
+from typing import Any
 
 import httpx
 import pytest
@@ -27,9 +28,13 @@ def _answers(raw: bytes) -> upstreams.Behaviour:
 
 
 async def _ask(edge: Running, raw: bytes) -> httpx.Response:
-    async with upstreams.running(_answers(raw)) as fake:
+    return await _ask_of(edge, _answers(raw))
+
+
+async def _ask_of(edge: Running, server: upstreams.Behaviour, **fields: Any) -> httpx.Response:
+    async with asyncio.timeout(5), upstreams.running(server) as fake:
         await edge.publish(lane(upstream=upstream_at(fake.url)))
-        return await edge.chat()
+        return await edge.chat(**fields)
 
 
 @pytest.mark.parametrize(
@@ -210,11 +215,9 @@ async def test_half_a_stream_of_a_reset_connection_is_no_whole_one(
     edge: Running, *, in_chunks: bool
 ) -> None:
     behaviour = _resets(b"text/event-stream", in_chunks=in_chunks)
-    async with asyncio.timeout(5), upstreams.running(behaviour) as fake:
-        await edge.publish(lane(upstream=upstream_at(fake.url)))
-        answer = await edge.chat(stream=True)
-        assert answer.text.startswith("data: half\n\ndata: {")
-        assert "upstream_failed" in answer.text
+    answer = await _ask_of(edge, behaviour, stream=True)
+    assert answer.text.startswith("data: half\n\ndata: {")
+    assert "upstream_failed" in answer.text
 
 
 @pytest.mark.parametrize("in_chunks", [False, True])
@@ -222,7 +225,5 @@ async def test_half_an_answer_of_a_reset_connection_is_no_whole_one(
     edge: Running, *, in_chunks: bool
 ) -> None:
     behaviour = _resets(b"application/json", in_chunks=in_chunks)
-    async with asyncio.timeout(5), upstreams.running(behaviour) as fake:
-        await edge.publish(lane(upstream=upstream_at(fake.url)))
-        with pytest.raises(httpx.RemoteProtocolError):
-            await edge.chat()
+    with pytest.raises(httpx.RemoteProtocolError):
+        await _ask_of(edge, behaviour)

@@ -13,7 +13,7 @@ from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, bearer, edge_at, grant, lane, tokens, until
 from tests.edge_harness import upstream as upstream_at
 from tests.test_edge_cancel import SCOPE, Client
-from tests.waiting_cast import chat, loading, ready, waiting
+from tests.waiting_cast import chat, four_places_at, loading, ready, waiting
 
 pytestmark = pytest.mark.valkey
 LOADING: dict[str, Any] = {"upstream": None, "phase": "starting"}
@@ -21,10 +21,8 @@ LOADING: dict[str, Any] = {"upstream": None, "phase": "starting"}
 
 @pytest.fixture
 async def edge(valkey_server: ValkeyServer) -> AsyncIterator[Running]:
-    async with edge_at(valkey_server.url, queue_per_lane=4) as running:
+    async with four_places_at(valkey_server.url) as running:
         yield running
-        await until(lambda: running.in_flight == 0)
-        assert running.edge.gate.waiting == {}
 
 
 @pytest.fixture

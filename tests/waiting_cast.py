@@ -1,6 +1,8 @@
 """What tests of waiting share: lanes that load or have slots, and requests that ask to wait."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -9,8 +11,17 @@ import pytest
 from gateway.edge import telling
 from gateway.edge.table import LaneRoute
 from tests import upstreams
-from tests.edge_harness import MEMBER, Running, bearer, lane, until
+from tests.edge_harness import MEMBER, Running, bearer, edge_at, lane, until
 from tests.edge_harness import upstream as upstream_at
+
+
+@contextlib.asynccontextmanager
+async def four_places_at(redis_url: str) -> AsyncIterator[Running]:
+    """An edge where four may wait for each lane, and in the end nobody does."""
+    async with edge_at(redis_url, queue_per_lane=4) as running:
+        yield running
+        await until(lambda: running.in_flight == 0)
+        assert running.edge.gate.waiting == {}
 
 
 def loading(**fields: Any) -> LaneRoute:

@@ -1,6 +1,5 @@
 """The edge as a plain ASGI application."""
 
-from dataclasses import replace
 from functools import partial
 from random import getrandbits
 from typing import Any
@@ -213,7 +212,7 @@ def _refuse_route(method: str, matched: Matched | None, query: bytes) -> EdgeRef
     if method not in matched.route.methods:
         methods = matched.route.methods
         words = f"{matched.route.path} takes {' or '.join(methods)}, not {method}."
-        return replace(refuse("method_not_allowed", words), allow=methods)
+        return refuse("method_not_allowed", words, allow=methods)
     return None
 
 

@@ -50,14 +50,20 @@ class EdgeRefusal:
 
 
 def refuse(
-    code: str, words: str, wait: float | None = None, *, lane: str = "", about: str = ""
+    code: str,
+    words: str,
+    wait: float | None = None,
+    *,
+    lane: str = "",
+    about: str = "",
+    allow: tuple[str, ...] = (),
 ) -> EdgeRefusal:
     """A refusal by code; `wait` is how many seconds it will last, if anybody knows."""
     status = STATUSES[code]
     retry_after = None
     if status in TELLS_WHEN:
         retry_after = max(1, math.ceil(UNKNOWN_WAIT if wait is None else wait))
-    return EdgeRefusal(status, code, f"SlotServe gateway: {words}", retry_after, lane, about)
+    return EdgeRefusal(status, code, f"SlotServe gateway: {words}", retry_after, lane, about, allow)
 
 
 def moment(seconds: float) -> str:

@@ -14,6 +14,7 @@ MIDDLING_BYTES = 4 * 2**20  # in memory while all of these together have no more
 MIDDLING_TOGETHER_BYTES = 64 * 2**20
 PIECE_BYTES = 262_144  # read and sent at once: short enough to hold up nobody
 _AGAIN_SECONDS = 5.0
+_CLOSED = "this body is closed"
 _FULL = refuse("gateway_busy", "it holds as many request bodies as it may.", _AGAIN_SECONDS)
 _NO_ROOM = refuse("gateway_busy", "there is no room to keep the request's body.", _AGAIN_SECONDS)
 
@@ -105,20 +106,22 @@ class Spool:
         """The body from its start, piece by piece; ValueError once it is closed."""
         chunks = iter(self._chunks)
         while piece := _joined(chunks):
-            self._check_open()
+            if self._is_closed:
+                raise ValueError(_CLOSED)
             yield piece
         for at in range(0, self._filed, PIECE_BYTES):
-            self._check_open()
-            if self._file is not None:
-                yield os.pread(self._file.fileno(), PIECE_BYTES, at)
+            if self._file is None:
+                raise ValueError(_CLOSED)
+            yield os.pread(self._file.fileno(), PIECE_BYTES, at)
 
     def close(self) -> None:
         """Give back what it takes, however far it has come. May be called twice."""
         self._budget.give(self.length)
-        self.length = self._filed = 0
+        self.length = 0
         self._chunks = []
         self._is_closed = True
-        self._leave_memory()
+        self._budget.middling -= self._middling
+        self._middling = 0
         if self._file is not None:
             self._budget.close(self._file)
             self._file = None
@@ -132,14 +135,6 @@ class Spool:
         budget.middling += size
         self._middling += size
         return True
-
-    def _leave_memory(self) -> None:
-        self._budget.middling -= self._middling
-        self._middling = 0
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise ValueError("this body is closed")
 
     def _write(self, chunk: bytes) -> None:
         """Behind what is in memory, which stays there: to move it would hold up every stream."""
