@@ -17,6 +17,8 @@ from wire.env import SettingError, read_whole
 
 BACKLOG = 2048
 _FIRST_HANDED_FD = 3  # systemd's convention
+# glibc gives memory back whenever a body is let go of, and pays for each page when the next comes.
+_HEAP = {"MALLOC_TRIM_THRESHOLD_": "33554432", "MALLOC_MMAP_THRESHOLD_": "33554432"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,6 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     port = address[1] if isinstance(address, tuple) else options.port
     of_socket = ("--port", str(port), "--fd", str(listening.fileno()))
     argv = (sys.executable, "-m", "gateway.edge.server", *of_socket)
+    for name, value in _HEAP.items():
+        os.environ.setdefault(name, value)
     if workers == 1:
         listening.set_inheritable(True)
         os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted

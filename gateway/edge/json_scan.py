@@ -29,7 +29,7 @@ TURN_SECONDS = 0.002  # of scanning before other streams get a turn
 MOST_NAME_BYTES = 4096  # of a model's name as written
 _MOST_KEY_BYTES = 40  # "model", each letter as an escape, has 30
 _SMALL_WINDOW, _LARGE_WINDOW = 64, 4096  # of what is nested, looked at in one step
-_MOST_STEP = 32_768  # of whole members
+_SMALL_STEP, _LARGE_STEP = 1024, 32_768  # of whole members; a long text is not one of them
 
 _NOT_JSON = refuse("invalid_request_error", "the request's body is not JSON.")
 _NO_OBJECT = refuse("invalid_request_error", "the request's body is not a JSON object.")
@@ -59,6 +59,7 @@ class ModelScan:
         self._behind_string: _State = self._at_start
         self._depth = 0
         self._window = _SMALL_WINDOW
+        self._step = _SMALL_STEP
 
     async def feed(self, chunk: bytes) -> EdgeRefusal | None:
         """The next bytes; a refusal when they cannot be part of a JSON object."""
@@ -97,13 +98,16 @@ class ModelScan:
 
     def _at_key(self, data: bytes, at: int) -> int:
         """The place of a key. What is whole is read at once."""
-        end = min(at + _MOST_STEP, len(data))
+        start, end = at, min(at + self._step, len(data))
         at = skip(OTHERS, data, at, end)
         member = MEMBER.match(data, at, end)
         if member is not None:
             if _is_model(member[1]):
                 self._found = _value(member[2])
-            return member.end()
+            at = member.end()
+        self._step = _LARGE_STEP if at - start > self._step // 2 else _SMALL_STEP
+        if at > start:
+            return at
         at = blank(data, at)
         if at < len(data):
             if data[at] != _QUOTE:

@@ -13,6 +13,7 @@ SMALL_BYTES = 262_144  # always in memory: a connection's own buffers are as lar
 MIDDLING_BYTES = 4 * 2**20  # in memory while all of these together have no more than
 MIDDLING_TOGETHER_BYTES = 64 * 2**20
 PIECE_BYTES = 262_144  # read and sent at once: short enough to hold up nobody
+_JOINED_BYTES = 65_536  # as much is sent as it came: to join it would copy it
 _AGAIN_SECONDS = 5.0
 _CLOSED = "this body is closed"
 _FULL = refuse("gateway_busy", "it holds as many request bodies as it may.", _AGAIN_SECONDS)
@@ -148,10 +149,10 @@ class Spool:
 
 
 def _joined(chunks: Iterator[bytes]) -> bytes:
-    """The next of them, about as many as make a piece."""
+    """The next of them, small ones as many as are worth a write."""
     taken: list[bytes] = []
     size = 0
-    while size < PIECE_BYTES and (chunk := next(chunks, b"")):
+    while size < _JOINED_BYTES and (chunk := next(chunks, b"")):
         taken.append(chunk)
         size += len(chunk)
     return b"".join(taken)
