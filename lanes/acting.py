@@ -4,8 +4,10 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from lanes import ending, records, reporting, seeing, starting
+from lanes import ending, reporting, seeing, starting
 from lanes.engines import registry
+from lanes.failures.causes import Cause, Evidence, Kind
+from lanes.failures.reading import read_cause
 from lanes.logs import read_tail
 from lanes.models import Runtime
 from lanes.refusals import Refusal
@@ -26,6 +28,8 @@ from lanes.steps import (
     Step,
     Sweep,
 )
+
+LOG_BYTES = 65536  # of its end: tracebacks of several processes may follow the cause
 
 
 def act(step: Step, sight: Sight) -> bool:
@@ -81,7 +85,7 @@ def _begin_drain(step: BeginDrain, sight: Sight, runtime: Runtime) -> bool:
 def _term(step: SendTerm, sight: Sight, runtime: Runtime) -> bool:
     reason = step.reason
     if reason and runtime.phase == "starting" and not sight.seen.trouble:
-        reason = f"{reason}: {failure_reason(sight.record, runtime)}"  # it took too long
+        reason = cause_of(sight, runtime, is_late=True).words
     if reporting.report_stopping(sight, runtime, reason):
         ending.signal_server(sight.record, signal.SIGTERM)
     return False
@@ -104,7 +108,7 @@ def _mark_stopped(step: MarkStopped, sight: Sight, runtime: Runtime) -> bool:
 
 
 def _mark_failed(step: MarkFailed, sight: Sight, runtime: Runtime) -> bool:
-    reason = step.reason or failure_reason(sight.record, runtime)
+    reason = step.reason or cause_of(sight, runtime).words
     return reporting.report_failed(
         sight, runtime, reason, counts=step.counts, was_steady=step.was_steady
     )
@@ -115,14 +119,17 @@ def _clear_failures(step: ClearFailures, sight: Sight, runtime: Runtime) -> bool
     return True
 
 
-def failure_reason(record: records.Record | None, runtime: Runtime) -> str:
-    """Why the server failed: what the shim says, else what its engine reads in the log."""
+def cause_of(sight: Sight, runtime: Runtime, *, is_late: bool = False) -> Cause:
+    """Why the server failed: what the shim says, else what its engine's words find in the log."""
+    record = sight.record
     if record and record.error:
-        return f"it could not be started: {record.error}"
-    status = record.exit_status if record else None
-    return registry.engine(runtime.revision.engine).failure_reason(
-        read_tail(runtime.log_path), status
+        return Cause(Kind.PROGRAM, f"It could not be started: {record.error}.")
+    evidence = Evidence(
+        read_tail(runtime.log_path, LOG_BYTES),
+        record.exit_status if record else None,
+        waited=seeing.limits().load if is_late else None,
     )
+    return read_cause(evidence, registry.engine(runtime.revision.engine).failure_words)
 
 
 _ACTIONS: dict[type, Callable[[Any, Sight, Runtime], bool]] = {

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from django.db import connection
 from lanes import clock, processes, records, supervisor
 from lanes.engines import llama_facts
 from lanes.engines.base import Launch, ServerFacts, ServerSpec
+from lanes.failures.causes import FailureWords
 from lanes.models import Lane, Order, Preset, Runtime
 from tests import builders
 from wire.sealing import Sealer, read_table_keys
@@ -43,6 +45,12 @@ class FakeEngine:
     health_path = "/health"
     protected_path: str | None = "/props"
     facts_path: str | None = "/props"
+    failure_words = FailureWords(
+        "test server",
+        gpu_memory="Lower -c.",
+        host_memory="Lower -c.",
+        error_lines=re.compile("^(.+)$"),
+    )
 
     def launch(self, spec: ServerSpec) -> Launch:
         """The program, told its address and key by the environment."""
@@ -56,10 +64,6 @@ class FakeEngine:
         }
         python = NO_PROGRAM if spec.arguments[0] == NO_PROGRAM else sys.executable
         return Launch((python, "-S", str(program)), environment)
-
-    def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
-        """The last line of the log."""
-        return f"exit {exit_status}: {(log_tail.splitlines() or [''])[-1]}"
 
     def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
         """As llama-server's."""

@@ -19,6 +19,8 @@ from lanes import probing
 from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.engines.llama_cpp import SOURCE_FOLDER
 from lanes.engines.registry import engine
+from lanes.failures.causes import Evidence
+from lanes.failures.reading import read_cause
 
 pytestmark = pytest.mark.process
 KEY = "the-server-s-own-key"
@@ -63,7 +65,7 @@ class Served:
     def reason(self) -> str:
         """What the adapter says of its end, once it has ended."""
         status = self.process.wait(timeout=60)
-        return LLAMA.failure_reason(self.log.read_text(), status)
+        return read_cause(Evidence(self.log.read_text(), status), LLAMA.failure_words).sentence
 
 
 @pytest.fixture
@@ -193,7 +195,7 @@ def test_a_cut_off_file_is_named(serve: Serve, tmp_path: Path, demo_model: Path)
     file = tmp_path / "half.gguf"
     with demo_model.open("rb") as whole:
         file.write_bytes(whole.read(10_000_000))
-    assert serve(file).reason() == "The model file is cut off or damaged: fetch it again."
+    assert serve(file).reason() == "The model file is cut off or damaged."
 
 
 def test_an_unknown_argument_is_named(serve: Serve, demo_model: Path) -> None:

@@ -20,11 +20,9 @@ class Keyless:
     health_path = "/health"
     protected_path: str | None = None
     facts_path: str | None = None
+    failure_words = fleet.FakeEngine.failure_words
 
     def launch(self, spec: ServerSpec) -> Launch:
-        raise NotImplementedError
-
-    def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
         raise NotImplementedError
 
     def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from lanes.failures.causes import FailureWords
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
@@ -42,12 +44,10 @@ class EngineAdapter(Protocol):
     health_path: str  # answers 200 without a key when the model is loaded
     protected_path: str | None  # answers 200 with the key and 401 without; None: has no keys
     facts_path: str | None  # where a ready server tells of itself, with the key; None: nowhere
+    failure_words: FailureWords  # how its log is read when it failed
 
     def launch(self, spec: ServerSpec) -> Launch:
         """How to start it."""
-
-    def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
-        """Why it failed to load or died, in a sentence for a person, read from its log."""
 
     def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
         """What a server of these arguments can do; `answer` is what its `facts_path` said."""

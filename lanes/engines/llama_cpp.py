@@ -16,7 +16,7 @@ from django.conf import settings
 from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.engines.flags import allowed_environment, without_owned
 from lanes.engines.llama_facts import facts
-from lanes.engines.reasons import failure_reason
+from lanes.engines.llama_failures import LLAMA
 
 SOURCE_FOLDER = Path(__file__).resolve().parent.parent.parent
 # -P keeps the folder it happens to start in off the import path.
@@ -41,6 +41,7 @@ class LlamaCpp:
     health_path = "/health"
     protected_path: str | None = "/props"  # some builds list models without a key; none shows this
     facts_path: str | None = "/props"
+    failure_words = LLAMA
 
     def launch(self, spec: ServerSpec) -> Launch:
         """argv and environment; the address comes first so that no argument can swallow it."""
@@ -48,10 +49,6 @@ class LlamaCpp:
         own = ("-m", spec.model_path, "--host", spec.address, "--port", str(spec.port))
         argv = (*program(), *own, "--alias", spec.alias, *kept)
         return Launch(argv, _environment(spec))
-
-    def failure_reason(self, log_tail: str, exit_status: int | None) -> str:
-        """Why it failed to load or died, in a sentence for a person, read from its log."""
-        return failure_reason(log_tail, exit_status)
 
     def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
         """What a server of these arguments can do; `answer` is what its `/props` said."""
