@@ -105,6 +105,10 @@ STREAMS = {
     "usage in each event": (sse({"usage": {"completion_tokens": 1}}, {"usage": USAGE}), ALL),
     "messages": (sse(START, *said("Hi", 3), MESSAGE_END, is_named=True), ALL),
     "long messages": (sse(START, *said("Hi", 900), MESSAGE_END, is_named=True), ALL),
+    "messages whose start llama.cpp left out": (
+        sse(*said("Hi"), MESSAGE_END, is_named=True),
+        TokenCounts(None, 4),
+    ),
     "messages, cut": (sse(START, *said("Hi")), TokenCounts(32, None, 31)),
     "long messages, cut": (sse(START, *said("Hi", 900)), TokenCounts(32, None, 31)),
     "messages, counted again": (
