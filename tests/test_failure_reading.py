@@ -4,11 +4,15 @@ import re
 
 import pytest
 
+from lanes.engines.comfyui_failures import COMFYUI
 from lanes.engines.llama_failures import LLAMA
+from lanes.engines.sglang_failures import SGLANG
+from lanes.engines.vllm_failures import VLLM
 from lanes.failures.causes import Cause, Evidence, FailureWords, Kind, pattern
 from lanes.failures.common import ADVICE
 from lanes.failures.reading import read_cause
 from tests.failure_lines import COMMON_LINES
+from tests.failure_lines_engines import ENGINE_LINES
 from tests.failure_lines_llama import LLAMA_LINES
 
 EXITING = "0.00.1 E srv  llama_server: exiting due to model loading error"
@@ -35,6 +39,38 @@ def test_a_line_of_any_program_is_said_in_one_sentence(
     cause = cause_of(f"INFO loading\n{line}\n  File x, line 3\nbye\n", words=PLAIN)
     assert (cause.kind, cause.line, cause.sentence) == (kind, line, sentence)
     assert cause.advice
+
+
+@pytest.mark.parametrize(("words", "kind", "line", "sentence", "advice"), ENGINE_LINES)
+def test_a_line_of_an_engine_is_said_with_its_own_knobs(
+    words: FailureWords, kind: Kind, line: str, sentence: str, advice: str
+) -> None:
+    cause = cause_of(f"loading\n{line}\nbye\n", words=words)
+    assert (cause.kind, cause.line, cause.sentence) == (kind, line[:500], sentence)
+    assert advice in cause.advice
+
+
+def test_a_root_cause_counts_more_than_what_the_api_server_says_below() -> None:
+    log = (
+        "(EngineCore_DP0 pid=9) ERROR [core.py:708] ValueError: No available memory for the cache "
+        "blocks.\n(APIServer pid=1) RuntimeError: Engine core initialization failed. See root "
+        "cause above. Failed core proc(s): {}\n"
+    )
+    assert cause_of(log, words=VLLM).kind == Kind.GPU_MEMORY
+
+
+def test_sglang_s_own_kill_is_not_taken_for_the_kernel_s() -> None:
+    log = (
+        "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n\n"
+        "[2026-02-27 15:27:13] Received sigquit from a child process. It usually means the child "
+        "failed.\n"
+    )
+    assert cause_of(log, -9, SGLANG).kind == Kind.GPU_MEMORY
+
+
+def test_a_workflow_that_failed_is_not_why_comfyui_ended() -> None:
+    log = "!!! Exception during processing !!! Allocation on device 0 would exceed allowed memory."
+    assert cause_of(log, -15, COMFYUI).kind == Kind.UNKNOWN
 
 
 @pytest.mark.parametrize(
