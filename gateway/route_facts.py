@@ -51,6 +51,7 @@ class LaneFacts:
 
     slug: str
     is_enabled: bool
+    is_unreachable: bool = False  # its host is
     pk: int = 0
     host_id: int = 0
     generation: int = 0
@@ -76,6 +77,7 @@ def read_lanes(now: datetime) -> list[LaneFacts]:
         LaneFacts(
             slug=row["slug"],
             is_enabled=row["enabled"],
+            is_unreachable=row["unreachable_since"] is not None,
             pk=row["pk"],
             host_id=row["host_id"],
             generation=row["generation"] or 0,
@@ -139,6 +141,7 @@ def _lanes() -> Iterable[Mapping[str, Any]]:
         "slug",
         "enabled",
         "host_id",
+        unreachable_since=F("host__unreachable_since"),
         generation=F("order__generation"),
         target_id=F("order__target"),
         preset_id=F("order__target__preset"),

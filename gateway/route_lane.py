@@ -26,10 +26,11 @@ def lane_route(lane: LaneFacts, drain_seconds: float) -> LaneRoute:
         drain_until=_seconds(drain_until),
         cut=lane.server is not None and _is_cut(lane, lane.server),
         target=lane.target,
-        eta=_seconds(_ready_from(lane, drain_until)),
+        eta=None if lane.is_unreachable else _seconds(_ready_from(lane, drain_until)),
         is_fallback=lane.is_fallback,
         failure=failing.reason if failing else None,
         retry_at=_seconds(_retry_at(lane)),
+        unreachable=lane.is_unreachable,
         grants=lane.grants,
     )
 

@@ -5,27 +5,28 @@ from collections.abc import Callable
 
 import redis
 from celery import current_app, shared_task
-from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from bookings.planning import plan_lanes
 from gateway.publish import publish
 from gateway.turns import Turns
 from gateway.usage import ingest
-from lanes import ticks
+from lanes import clock, ticks
+from lanes.host_watch import note_asked, watch_hosts
 from lanes.models import Host
 
 log = logging.getLogger(__name__)
 
 BEAT_TASK = "slotserve.beat"
 LOOK_HOST_TASK = "slotserve.look_host"
-MOST_WAITING_LOOKS = 20  # in a host's queue; more only pile up while its worker is down
+MOST_WAITING_LOOKS = 5  # in a host's queue; more only pile up while its worker is down
 MOST_PLANS = 3  # in one tick, while other planners are first
 
 
 @shared_task(name=BEAT_TASK)
 def beat() -> None:
     """Every SLOTSERVE_TICK_SECONDS: plan all lanes, publish, wake the hosts, take usage in."""
+    _guarded("watch hosts", watch_hosts)
     _guarded("plan", _planning.take)
     _guarded("publish", _publishing.take)
     _guarded("look at hosts", look_at_hosts)
@@ -36,6 +37,7 @@ def beat() -> None:
 def plan(key: str) -> None:
     """Plan all lanes out of turn and publish; `key` names the request that this one answers."""
     ticks.taken_up(key)
+    _guarded("watch hosts", watch_hosts)
     _guarded("plan", _planning.take)
     _guarded("publish", _publishing.take)
 
@@ -65,23 +67,23 @@ def plan_all() -> None:
 
 
 def look_at_hosts() -> None:
-    """Have each host look at its lanes; a message that is late is worth nothing."""
+    """Have each host look at its lanes."""
+    hosts = list(Host.objects.all())
     try:
-        for key in Host.objects.values_list("key", flat=True):
-            _look_at(key)
+        for host in hosts:
+            _look_at(host.key)
     except (redis.RedisError, OperationalError, OSError) as error:
         log.warning("hosts not woken: the broker does not answer reason=%s", error)
+        return
+    note_asked(hosts, clock.database_now())
 
 
 def _look_at(host_key: str) -> None:
+    """No expiry: a host whose clock is ahead would throw each message away, and nobody would hear
+    that it is. Few wait at a time, and one that is late does no harm."""
     queue = ticks.host_queue(host_key)
-    waiting = ticks.valkey().llen(queue)
-    if waiting >= MOST_WAITING_LOOKS:
-        return
-    seconds = settings.SLOTSERVE_TICK_SECONDS
-    current_app.send_task(
-        LOOK_HOST_TASK, args=(host_key,), queue=queue, expires=seconds, retry=False
-    )
+    if ticks.valkey().llen(queue) < MOST_WAITING_LOOKS:
+        current_app.send_task(LOOK_HOST_TASK, args=(host_key,), queue=queue, retry=False)
 
 
 def publish_all() -> None:

@@ -3,7 +3,13 @@
 from django.apps import AppConfig
 from django.core.checks import register
 
-from lanes.checks import check_llama_server, check_margins, check_port_range, check_run_as
+from lanes.checks import (
+    check_llama_server,
+    check_margins,
+    check_port_range,
+    check_run_as,
+    check_silence,
+)
 
 
 class LanesConfig(AppConfig):
@@ -18,3 +24,4 @@ class LanesConfig(AppConfig):
         register(check_port_range)
         register(check_margins)
         register(check_run_as)
+        register(check_silence)

@@ -12,6 +12,7 @@ LLAMA_SERVER = "slotserve.E011"
 PORT_RANGE = "slotserve.E012"
 MARGINS = "slotserve.E010"
 RUN_AS = "slotserve.E013"
+SILENCE = "slotserve.E014"
 
 
 def check_llama_server(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
@@ -59,3 +60,15 @@ def check_margins(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMess
     )
     hint = f"Raise the buffer to {drain + stop:g} or more, or shorten the drain or the stop."
     return [Error(words, hint=hint, id=MARGINS)]
+
+
+def check_silence(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
+    """A host is asked several times before it counts as unreachable."""
+    silent, tick = settings.SLOTSERVE_HOST_SILENT_SECONDS, settings.SLOTSERVE_TICK_SECONDS
+    if silent >= 4 * tick:
+        return []
+    words = (
+        f"SLOTSERVE_HOST_SILENT_SECONDS={silent:g} is less than four times "
+        f"SLOTSERVE_TICK_SECONDS={tick:g}: hosts would count as unreachable between two looks."
+    )
+    return [Error(words, hint=f"Give {4 * tick:g} or more.", id=SILENCE)]

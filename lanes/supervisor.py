@@ -5,12 +5,10 @@ to be called again soon while something is on its way.
 """
 
 import logging
-from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Q
 
-from lanes import acting, barrier, clock, ending, records, ticks, watch
+from lanes import acting, barrier, ending, host_reports, records, ticks, watch
 from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
 from lanes.models import Host, Lane
 from lanes.seeing import Sight, limits, see
@@ -22,7 +20,6 @@ MOST_STEPS = 8  # in one look; a stop, a report and a start are four
 AGAIN_SECONDS = 0.05  # when another look of this lane is under way
 NEAR_SECONDS = 5.0  # what is further off is left to the beat
 LONGEST_DELAY = 0.5  # a follow-up that waits longer would stand in the way of a sooner one
-SEEN_EVERY = timedelta(minutes=1)
 
 
 def look(lane_pk: int) -> None:
@@ -53,7 +50,9 @@ def look_host(host_key: str) -> None:
         except Exception:
             log.exception("look failed lane=%s", lane_pk)
     _sweep_strangers()
-    if _report_seen(host):
+    if host_reports.report_seen(host):
+        if host.unreachable_since is not None:
+            ticks.request_plan()  # it is back: have that told
         measure_files(host)
 
 
@@ -90,10 +89,3 @@ def _sweep_strangers() -> None:
     for lane_pk in recorded:
         if lane_pk not in known and records.is_locked(lane_pk):
             ending.sweep(lane_pk)
-
-
-def _report_seen(host: Host) -> bool:
-    """Once a minute at most; whether it was due."""
-    now = clock.database_now()
-    is_due = Q(seen_at=None) | Q(seen_at__lt=now - SEEN_EVERY) | Q(seen_at__gt=now)
-    return Host.objects.filter(is_due, pk=host.pk).update(seen_at=now) == 1

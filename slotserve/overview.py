@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db.models import OuterRef, QuerySet, Subquery, Window
 from django.db.models.functions import RowNumber
@@ -12,7 +12,6 @@ from lanes.estimates import ALMOST, eta, load_estimates, progress
 from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
 
 CLAIMS_SHOWN = 2  # the one in progress and the next
-SILENT_AFTER = timedelta(minutes=3)  # hosts say once a minute that they are there
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +61,9 @@ class LaneOverview:
 
     @property
     def is_host_silent(self) -> bool:
-        """Whether the host has not been heard of for so long that its report may be old."""
-        seen_at = self.lane.host.seen_at
-        return seen_at is None or seen_at < self.now - SILENT_AFTER
+        """Whether nothing is known of the host, so that its report may be old."""
+        host = self.lane.host
+        return host.seen_at is None or host.unreachable_since is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
     claims = facts.bookings.get(lane.pk, [])
     pair = (lane.pk, runtime.revision.preset_id if runtime else 0)
     estimate = facts.estimates.get(pair)
-    loading = _loading(runtime, estimate, facts.now)
+    loading = None if lane.host.unreachable_since else _loading(runtime, estimate, facts.now)
     return LaneOverview(
         lane=lane,
         now=facts.now,

@@ -181,6 +181,7 @@ SLOTSERVE_DISK_READ_MBPS = read_number("SLOTSERVE_DISK_READ_MBPS", 150.0, least=
 
 # --- Hosts and model servers ----------------------------------------------------------------
 SLOTSERVE_HOST_KEY = read_text("SLOTSERVE_HOST_KEY") or _file_text("host-key", "")
+SLOTSERVE_HOST_SILENT_SECONDS = read_number("SLOTSERVE_HOST_SILENT_SECONDS", 20.0, least=1.0)
 SLOTSERVE_LLAMA_SERVER = read_text("SLOTSERVE_LLAMA_SERVER")
 SLOTSERVE_RUN_AS = read_text("SLOTSERVE_RUN_AS")
 SLOTSERVE_PORT_FIRST = read_whole("SLOTSERVE_PORT_FIRST", 18100, least=1024)

@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from slotserve.web import administration, bookings, lanes, ready, tokens
+from slotserve.web import administration, bookings, hosts, lanes, ready, tokens
 
 # Django's own log-in page knows neither the limit of attempts nor second factors.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -43,6 +43,9 @@ urlpatterns = [
         administration.delete_preset,
         name="delete-preset",
     ),
+    path("administration/hosts/", hosts.page, name="hosts"),
+    path("administration/hosts/<str:key>/", hosts.edit, name="edit-host"),
+    path("administration/hosts/<str:key>/delete/", hosts.delete, name="delete-host"),
     path("administration/models/new/", administration.add_model_file, name="new-model-file"),
     path("ready/", ready.ready, name="ready"),
     path("accounts/", include("allauth.urls")),

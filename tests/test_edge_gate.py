@@ -153,3 +153,18 @@ async def test_only_a_server_that_says_nothing_is_ended_for_silence(gate: Gate, 
     gate.sweep()
     found = [e.stopped_by and e.stopped_by.code for e in (speaking, connecting, silent)]
     assert found == [None, None, "upstream_failed"]
+
+
+@pytest.mark.parametrize(
+    ("is_host_away", "code"), [(False, "upstream_failed"), (True, "host_unreachable")]
+)
+async def test_who_could_not_be_reached_a_moment_ago_is_not_asked_again(
+    gate: Gate, hold: Hold, is_host_away: bool, code: str
+) -> None:
+    route = lane()
+    hold(route)
+    turn = Turn(Caller(digest_of(key_of(OWNER).encode())), Asked())
+    turn.avoided, turn.avoided_until, turn.is_host_away = route.upstream, NOW + 1, is_host_away
+    found = gate.enter(turn)
+    assert isinstance(found, EdgeRefusal)
+    assert (found.code, found.lane) == (code, "main")

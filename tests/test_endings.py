@@ -89,3 +89,13 @@ def test_a_server_broke_by_order_only_when_something_newer_was_ordered() -> None
     assert broken_by_order(lane(generation=2), MINE, NOW) is not None
     assert broken_by_order(lane(), MINE, NOW) is None
     assert broken_by_order(None, MINE, NOW) is None
+
+
+def test_a_server_whose_host_has_vanished_did_not_break_off() -> None:
+    found = broken_by_order(lane(unreachable=True), MINE, NOW)
+    assert found is not None
+    assert (found.status, found.code, found.retry_after) == (503, "host_unreachable", 10)
+
+
+def test_a_vanished_host_ends_no_request_by_itself() -> None:
+    assert ending(lane(unreachable=True), MINE, NOW, DRAIN) is None

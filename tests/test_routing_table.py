@@ -51,6 +51,7 @@ OTHER: dict[str, Any] = {"upstream": upstream(preset="smol"), "target": "smol"}
 GIVING_WAY: dict[str, Any] = OTHER | DRAINING | {"is_fallback": True}
 STOPPING: dict[str, Any] = {"phase": "stopping", "upstream": None}
 GOING_OFF, OLDER = STOPPING | {"target": None}, {"upstream": upstream(names=("qwen", "old"))}
+GONE: dict[str, Any] = {"unreachable": True, "eta": None}
 MINE, WHOLE = grant(OWNER, 0, LATER), grant(OWNER, 0, LATER, preset=None)
 
 # what the lane is, its booking in progress, what is asked -> the owner's answer, the other's
@@ -72,6 +73,15 @@ ROWS: list[tuple[str, dict[str, Any], Any, str | None, str, str]] = [
     ("booked, nothing yet", EMPTY, MINE, "qwen", "model_loading", "gpu_reserved"),
     ("booked, unknown named", {}, MINE, "nope", "model_not_found", "gpu_reserved"),
     ("booked, other known named", {}, MINE, "coder", "model_not_loaded", "gpu_reserved"),
+    ("booked, ready, host gone", GONE, MINE, "qwen", "served", "gpu_reserved"),
+    ("booked, starting, gone", STARTING | GONE, MINE, None, "host_unreachable", "gpu_reserved"),
+    ("booked, failed, gone", FAILED | GONE, MINE, None, "host_unreachable", "gpu_reserved"),
+    ("booked, draining, gone", DRAINING | GONE, MINE, None, "host_unreachable", "gpu_reserved"),
+    ("booked, stopping, gone", STOPPING | GONE, MINE, None, "host_unreachable", "gpu_reserved"),
+    ("booked, other there, gone", OTHER | GONE, MINE, None, "host_unreachable", "gpu_reserved"),
+    ("booked, unknown, gone", EMPTY | GONE, MINE, "nope", "model_not_found", "gpu_reserved"),
+    ("free and empty, host gone", EMPTY | GONE, None, None, "host_unreachable", "host_unreachable"),
+    ("whole GPU, host gone", EMPTY | GONE, WHOLE, None, "gpu_exclusive", "gpu_reserved"),
     ("whole GPU", EMPTY, WHOLE, None, "gpu_exclusive", "gpu_reserved"),
     ("whole GPU, unknown named", EMPTY, WHOLE, "nope", "gpu_exclusive", "gpu_reserved"),
     ("whole GPU, server still there", {}, WHOLE, "qwen", "gpu_exclusive", "gpu_reserved"),

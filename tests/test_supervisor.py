@@ -144,16 +144,6 @@ def test_the_newest_order_is_what_starts(lane: Lane) -> None:
     assert started.revision == wanted.current
 
 
-def test_a_host_is_seen_once_a_minute(lane: Lane) -> None:
-    supervisor.look_host("test-host")
-    lane.host.refresh_from_db()
-    first = lane.host.seen_at
-    supervisor.look_host("test-host")
-    lane.host.refresh_from_db()
-    assert first is not None
-    assert lane.host.seen_at == first
-
-
 def test_a_lane_that_fails_to_be_looked_at_does_not_stop_the_others(
     lane: Lane, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,10 +98,12 @@ def test_a_drain_shows_until_when_requests_may_run(lane: Lane, preset: Preset, s
 
 
 def test_a_silent_host_is_pointed_out(lane: Lane, show: Show) -> None:
-    assert "No word from" not in show()
-    lane.host.seen_at = clock.database_now() - timedelta(minutes=5)
+    assert "unreachable" not in show()
+    lane.host.unreachable_since = lane.host.seen_at
     lane.host.save()
-    assert "No word from test-host since" in show()
+    text = show()
+    assert "demo: unreachable" in text
+    assert "test-host is unreachable No word since" in text
 
 
 def test_a_host_that_never_reported_is_pointed_out(lane: Lane, show: Show) -> None:

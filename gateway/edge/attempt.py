@@ -117,7 +117,7 @@ async def _once(call: Call, turn: Turn, exchange: Exchange, work: Work) -> EdgeR
     except NotSentError as error:
         slug = exchange.route.lane.slug
         logger.warning("lane %s: its model server cannot be reached (%s)", slug, error)
-        turn.avoided = exchange.route.upstream
+        turn.avoided, turn.is_host_away = exchange.route.upstream, error.is_host_away
         turn.avoided_until = call.parts.clock.monotonic() + _AVOID_SECONDS
         refusal = _UNREACHABLE
     finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import select
+import socket
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
@@ -12,8 +13,26 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError
 
+LOST_SECONDS = 20  # a link that heals sooner costs running requests nothing
 IDLE_SECONDS = 3.0  # llama-server closes an idle connection after five
 ON_CONNECTED: ContextVar[Callable[[asyncio.Transport], None]] = ContextVar("on_connected")
+
+
+def notice_loss(connected: socket.socket) -> None:
+    """Let the kernel end a connection whose other machine has not answered for LOST_SECONDS, also
+    while nothing is sent: a request must not wait for an hour for a machine that is gone."""
+    wishes = {
+        "TCP_KEEPIDLE": LOST_SECONDS // 4,
+        "TCP_KEEPINTVL": LOST_SECONDS // 4,
+        "TCP_KEEPCNT": 3,
+        "TCP_USER_TIMEOUT": LOST_SECONDS * 1000,
+    }
+    if connected.family not in {socket.AF_INET, socket.AF_INET6}:
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in wishes.items():
+        if hasattr(socket, name):  # other systems have some of them
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class ServerProtocol(ResponseHandler):
@@ -30,8 +49,10 @@ class ServerProtocol(ResponseHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Be ready to be asked."""
         super().connection_made(transport)
+        connected = transport.get_extra_info("socket")
+        notice_loss(connected)
         self._poll = select.poll()
-        self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        self._poll.register(connected.fileno(), select.POLLIN)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """The end; no good one for what it has cut off."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.edge.refusals import EdgeRefusal, refuse
 from gateway.edge.table import LaneRoute, Upstream
-from gateway.edge.verdicts import model_switching
+from gateway.edge.verdicts import host_unreachable, model_switching
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,10 @@ def ending(
 
 
 def broken_by_order(lane: LaneRoute | None, running: Running, now: float) -> EdgeRefusal | None:
-    """Why a server broke off, if the lane was ordered to run something newer: not its failure."""
+    """Why a server broke off when that is not its failure: the lane was ordered to run something
+    newer, or its host has vanished."""
+    if lane is not None and lane.unreachable:
+        return host_unreachable(lane.slug)
     if lane is None or lane.generation <= running.upstream.generation:
         return None
     return model_switching(lane, now)

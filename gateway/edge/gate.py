@@ -131,7 +131,7 @@ class Gate:
         if self._clock.monotonic() >= turn.avoided_until:
             return found
         kept = [route for route in found if route.upstream != turn.avoided]
-        return kept or self._why_unreachable(found[0])
+        return kept or self._why_unreachable(found[0], turn)
 
     def leave(self, exchange: Exchange) -> None:
         """The exchange's connection is closed, or idle again; its slot goes to who waits."""
@@ -249,7 +249,9 @@ class Gate:
         slug = min((route.lane.slug for route in routes), key=lambda each: waiting.get(each, 0))
         return verdicts.lane_busy(slug, waiting.get(slug, 0), self.pace(slug))
 
-    def _why_unreachable(self, route: Route) -> EdgeRefusal:
+    def _why_unreachable(self, route: Route, turn: Turn) -> EdgeRefusal:
+        if turn.is_host_away:
+            return verdicts.host_unreachable(route.lane.slug)
         running = Running(route.token.owner_id, route.upstream)
         found = broken_by_order(route.lane, running, self._clock.now())
         return found or refuse("upstream_failed", UNREACHABLE, lane=route.lane.slug)

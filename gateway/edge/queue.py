@@ -32,6 +32,7 @@ class Turn:
     number: int = field(default_factory=_NUMBERS.__next__)  # order of arrival
     avoided: Upstream | None = None  # could not be reached a moment ago
     avoided_until: float = 0.0  # monotonic
+    is_host_away: bool = False  # not even its machine answered
     lane: str = ""  # in whose queue it stands; empty while it does not wait
     owner: int | None = None  # whose request it is, once it has stood in a queue
     wanted: tuple[str, ...] = ()  # lanes that would serve it if they had a free slot

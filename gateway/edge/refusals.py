@@ -26,6 +26,7 @@ STATUSES = MappingProxyType(
         "model_switching": 503,
         "model_failed": 503,
         "no_model_loaded": 503,
+        "host_unreachable": 503,
         "gateway_starting": 503,
         "gateway_stale": 503,
         "gateway_stopping": 503,

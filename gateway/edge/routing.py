@@ -148,7 +148,7 @@ def serve(
         return verdicts.model_not_found(request.name)
     is_fallback = grant is not None and _serves_fallback(lane, grant)
     if grant is not None and not is_fallback and _is_loading_for(lane, grant):
-        return verdicts.model_loading(lane, grant.preset, now)
+        return verdicts.yet_to_come(lane, grant.preset, now)
     upstream = verdicts.condition(lane, now)
     if isinstance(upstream, EdgeRefusal):
         return upstream if _may_come(table, lane, grant, request) else verdicts.for_good(upstream)

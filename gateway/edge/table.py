@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import orjson
 
-FORMAT = 2  # of heads and parts; an edge keeps what it holds when it meets another
+FORMAT = 3  # of heads and parts; an edge keeps what it holds when it meets another
 TOKENS_PART = "tokens"
 PRESETS_PART = "presets"
 CATALOGUE_PART = "catalogue"
@@ -72,6 +72,7 @@ class LaneRoute:
     is_fallback: bool = False  # the default serves in place of the booked preset
     failure: str | None = None  # why the target failed
     retry_at: float | None = None
+    unreachable: bool = False  # nothing is known of its host: all of this may be old
     grants: tuple[Grant, ...] = ()  # kept in order of start, whatever order they are given in
     _owner_ids: frozenset[int] = field(init=False, repr=False, compare=False)
 

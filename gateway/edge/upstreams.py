@@ -1,8 +1,10 @@
 """Model servers as the edge calls them: one pool for each generation of each lane's server."""
 
 import asyncio
+import errno
 import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 
 import aiohttp
 from yarl import URL
@@ -13,11 +15,19 @@ from gateway.edge.table import LaneRoute, Upstream
 from wire.sealing import Sealer
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_HOST_AWAY = frozenset({errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN})
 _ADDED_BY_AIOHTTP = ("Accept", "User-Agent")
 
 
 class NotSentError(Exception):
-    """The model server could not be reached; it has not seen a byte."""
+    """The model server could not be reached; it has not seen a byte.
+
+    `is_host_away`: not even its machine answered, which would have refused at once.
+    """
+
+    def __init__(self, reason: str, *, is_host_away: bool = False) -> None:
+        super().__init__(reason)
+        self.is_host_away = is_host_away
 
 
 class Server:
@@ -36,6 +46,7 @@ class Server:
         self._timeout = timeout
         base = URL(upstream.base_url, encoded=True)
         self._place = aiohttp.ClientRequest("GET", base, loop=asyncio.get_running_loop())
+        self._is_here = _is_loopback(base.host or "")
         self._prefix = base.raw_path.rstrip("/")
         self._host = b"host: %b\r\n" % (base.host_port_subcomponent or "").encode("ascii")
         self.own_headers: Headers = [
@@ -49,7 +60,13 @@ class Server:
         try:
             return await self.connector.unused(self._place, self._timeout)
         except (aiohttp.ClientConnectionError, TimeoutError) as error:
-            raise NotSentError(type(error).__name__) from error
+            raise self.not_sent(error) from error
+
+    def not_sent(self, error: BaseException) -> NotSentError:
+        """Why it could not be reached. On this machine nothing but the server can be away."""
+        is_silent = isinstance(error, TimeoutError) or _errno(error) in _HOST_AWAY
+        is_away = is_silent and not self._is_here
+        return NotSentError(type(error).__name__, is_host_away=is_away)
 
     def head(self, method: str, target: str, headers: Headers, length: int | None) -> bytes:
         """What is written before the body: path and query untouched, the caller's own headers."""
@@ -105,6 +122,17 @@ class ServerPool:
         self._latest.clear()
         for server in servers:
             await server.session.close()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _errno(error: BaseException) -> int | None:
+    return error.errno if isinstance(error, OSError) else None
 
 
 def _lines(headers: Headers) -> bytes:

@@ -17,8 +17,9 @@ _HELPFUL = MappingProxyType(
         "gpu_exclusive": 3,
         "gpu_reserved": 4,
         "model_failed": 5,
-        "model_not_loaded": 6,
-        "no_model_loaded": 7,
+        "host_unreachable": 6,
+        "model_not_loaded": 7,
+        "no_model_loaded": 8,
     }
 )
 
@@ -89,6 +90,13 @@ def model_loading(lane: LaneRoute, preset: str | None, now: float) -> EdgeRefusa
     return refuse("model_loading", words, _until(lane.eta, now), lane=lane.slug)
 
 
+def yet_to_come(lane: LaneRoute, preset: str | None, now: float) -> EdgeRefusal:
+    """503 for the owner of a booking whose model is not there: it loads, as far as is known."""
+    if lane.unreachable:
+        return host_unreachable(lane.slug)
+    return model_loading(lane, preset, now)
+
+
 def model_switching(lane: LaneRoute, now: float) -> EdgeRefusal:
     """503: the rest of the drain and the load."""
     coming = f"to {_named(lane.target)}" if lane.target else "its model off"
@@ -107,6 +115,14 @@ def model_failed(lane: LaneRoute, now: float) -> EdgeRefusal:
     comes_again = lane.slug if lane.retry_at is not None else ""
     wait = _until(lane.retry_at, now)
     return refuse("model_failed", words, wait, lane=comes_again, about=lane.slug)
+
+
+def host_unreachable(slug: str) -> EdgeRefusal:
+    """503: the lane's machine does not answer, so nobody knows what it runs."""
+    words = (
+        f"the machine of lane '{slug}' does not answer, so nothing is known of its model server."
+    )
+    return refuse("host_unreachable", words, lane=slug)
 
 
 def lane_busy(slug: str, waiting: int, pace: float | None) -> EdgeRefusal:
@@ -166,10 +182,16 @@ def model_not_loaded(
 
 
 def condition(lane: LaneRoute, now: float) -> Upstream | EdgeRefusal:
-    """The lane's server if it takes requests; else draining, loading, failed or none."""
+    """The lane's server if it takes requests; else draining, loading, failed or none.
+
+    Of an unreachable host a server that was ready may still be asked: it alone has the key to its
+    answer. What else was reported of it is old.
+    """
+    if lane.unreachable and not _is_open(lane):
+        return host_unreachable(lane.slug)
     if lane.draining or (lane.phase == "stopping" and lane.target):
         return model_switching(lane, now)
-    if lane.phase == "ready" and lane.upstream is not None and lane.enabled:
+    if lane.upstream is not None and _is_open(lane):
         return lane.upstream
     if lane.phase == "failed":
         return model_failed(lane, now)
@@ -198,6 +220,11 @@ def most_helpful(
         return (2, -order if refusal.code == "model_not_loaded" else order, 0, lane.slug)
 
     return min(refused, key=rank)[1]
+
+
+def _is_open(lane: LaneRoute) -> bool:
+    is_up = lane.phase == "ready" and lane.upstream is not None
+    return is_up and lane.enabled and not lane.draining
 
 
 def _concerns(lane: LaneRoute, wanted: str) -> bool:

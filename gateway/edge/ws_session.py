@@ -24,7 +24,7 @@ from gateway.edge.headers import upstream_headers
 from gateway.edge.refusals import TELLS_WHEN, EdgeRefusal, refuse
 from gateway.edge.routing import Route, active_grant, identify
 from gateway.edge.table import LaneRoute
-from gateway.edge.upstreams import NotSentError, Server
+from gateway.edge.upstreams import Server
 from gateway.edge.waiting import CLIENT_GONE
 from gateway.edge.ws_close import GOING_AWAY, NORMAL, OURS, TOO_BIG, close_of, passed_on, short
 from gateway.edge.ws_protocol import CLOSE_SECONDS, MOST_MESSAGE_BYTES
@@ -141,7 +141,7 @@ class Session:
         except aiohttp.ClientConnectionError as error:
             if exchange.was_sent:
                 raise
-            raise NotSentError(type(error).__name__) from error
+            raise server.not_sent(error) from error
         except TimeoutError as error:
             if not limit.expired():
                 raise

@@ -1,19 +1,29 @@
 """Hosts, lanes, models, presets; what a lane should run (its order) and what runs (its runtime).
 
-Every column has one writer: an `Order` is written by the planner, a `Runtime` and a `LoadRecord`
-by the lane's host, the rest by `lanes.services`.
+Every column has one writer: an `Order` is written by the planner, a `Runtime`, a `LoadRecord`
+and a `HostReport` by the host, the rest by `lanes.services`.
 """
 
-from lanes.models.hosts import SLUG_WORDS, Gpu, Host, ModelFile, slug_validator
+from lanes.models.hosts import (
+    SLUG_WORDS,
+    Driver,
+    Gpu,
+    Host,
+    HostReport,
+    ModelFile,
+    slug_validator,
+)
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
 from lanes.models.presets import Engine, Preset, PresetRevision
 from lanes.models.running import LoadRecord, Order, Phase, PresetFailure, Runtime
 
 __all__ = [
     "SLUG_WORDS",
+    "Driver",
     "Engine",
     "Gpu",
     "Host",
+    "HostReport",
     "Lane",
     "LaneEvent",
     "LoadRecord",

@@ -23,12 +23,61 @@ class Host(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField(null=True, blank=True, help_text="Last look of its worker.")
+    asked_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="When it was first asked for a look that is overdue. Written by the beat.",
+    )
+    unreachable_since = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Since when nothing is known of it; empty: it answers. Written by the beat.",
+    )
+    alarms = models.JSONField(
+        default=list,
+        db_default=[],
+        editable=False,
+        help_text="Codes of the troubles that people were told of. Written by the beat.",
+    )
 
     class Meta:
         ordering: ClassVar = ["name"]
 
     def __str__(self) -> str:
         return self.name
+
+
+class Driver(models.TextChoices):
+    """What NVML, NVIDIA's library, says on a host."""
+
+    NONE = "none", "No driver"
+    WELL = "well", "Well"
+    FAILING = "failing", "Failing"
+
+
+class HostReport(models.Model):
+    """How a host is, as its worker says with its looks. Written by the worker alone."""
+
+    host = models.OneToOneField(Host, on_delete=models.CASCADE, related_name="report")
+    at = models.DateTimeField()
+    version = models.CharField(max_length=100, help_text="The code that its worker runs.")
+    machine = models.CharField(max_length=255, help_text="What the machine calls itself.")
+    clock_skew = models.FloatField(
+        help_text="Seconds by which its clock is ahead of the database's; negative: behind."
+    )
+    disk_free_bytes = models.BigIntegerField(help_text="Of the data folder's disk.")
+    disk_total_bytes = models.BigIntegerField()
+    driver = models.CharField(max_length=10, choices=Driver)
+    driver_words = models.CharField(max_length=300, help_text="Version, or what is wrong.")
+    servers_run_as = models.CharField(max_length=64, help_text="The Unix user of model servers.")
+    is_user_shared = models.BooleanField(
+        help_text="Whether model servers run as the worker's own user and could read its secrets."
+    )
+
+    def __str__(self) -> str:
+        return f"{self.host} at {self.at:%Y-%m-%d %H:%M:%S}"
 
 
 class Gpu(models.Model):

@@ -79,6 +79,7 @@ class LaneOverviewSerializer(serializers.Serializer[LaneOverview]):
     slug = serializers.CharField(source="lane.slug")
     name = serializers.CharField(source="lane.name")
     host = serializers.CharField(source="lane.host.key")
+    unreachable_since = serializers.DateTimeField(source="lane.host.unreachable_since")
     enabled = serializers.BooleanField(source="lane.enabled")
     needs_approval = serializers.BooleanField(source="lane.needs_approval")
     default = serializers.CharField(

@@ -6,6 +6,7 @@ from rest_framework.routers import SimpleRouter
 from slotserve.api.bookings import BookingViewSet
 from slotserve.api.docs import SchemaPage
 from slotserve.api.fallback import NotFoundView
+from slotserve.api.hosts import HostViewSet
 from slotserve.api.lanes import LaneViewSet
 from slotserve.api.members import MemberViewSet
 from slotserve.api.presets import ModelFileViewSet, PresetViewSet
@@ -14,6 +15,7 @@ from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
 
 router = SimpleRouter()
 router.register("lanes", LaneViewSet, basename="lane")
+router.register("hosts", HostViewSet, basename="host")
 router.register("bookings", BookingViewSet, basename="booking")
 router.register("presets", PresetViewSet, basename="preset")
 router.register("models", ModelFileViewSet, basename="model")

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from bookings import deleting
 from lanes import presets, services
-from lanes.models import Lane, ModelFile, Preset
+from lanes.models import Host, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
 from slotserve.web.administration_forms import LaneForm, ModelFileForm, PresetForm
@@ -28,6 +28,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "lanes": lanes,
         "presets": Preset.objects.select_related("current__model_file"),
         "model_files": model_files,
+        "sick_hosts": Host.objects.exclude(alarms=[]).count(),
         "too_large": _too_large(model_files, lanes),
     }
     return render(request, "administration.html", context)

@@ -1,0 +1,138 @@
+"""What is wrong with a host, from what is known of it. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+SKEW_SECONDS = 2.0  # beyond it times in pages and logs mislead, and leases of Valkey end early
+LEAST_FREE_BYTES = 2 * 2**30
+LEAST_FREE_SHARE = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a host's worker said last."""
+
+    at: datetime
+    version: str
+    clock_skew: float  # seconds ahead of the database's clock
+    disk_free_bytes: int
+    disk_total_bytes: int
+    is_driver_failing: bool = False
+    driver_words: str = ""
+    is_user_shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """One host. `has_cards`: cards are registered for it."""
+
+    name: str
+    address: str
+    seen_at: datetime | None = None
+    asked_at: datetime | None = None
+    unreachable_since: datetime | None = None
+    has_cards: bool = False
+    report: Report | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing that is wrong: a code for programs, what it is, what to do."""
+
+    code: str
+    words: str
+    hint: str
+
+
+def is_overdue(seen_at: datetime | None, now: datetime, silent: timedelta) -> bool:
+    """Whether a host's last look is so long ago that from now on the asking counts."""
+    return seen_at is None or seen_at < now - silent / 2
+
+
+def is_unreachable(facts: HostFacts, now: datetime, silent: timedelta) -> bool:
+    """Whether it has not looked for `silent` seconds, though it was asked for half of them.
+
+    So nobody is called unreachable because the beat, the broker or the database was away.
+    """
+    if facts.seen_at is not None and facts.seen_at >= now - silent:
+        return False
+    asked = facts.asked_at
+    if asked is None or (facts.seen_at is not None and asked <= facts.seen_at):
+        return False
+    return asked <= now - silent / 2
+
+
+def unreachable_since(facts: HostFacts, now: datetime, silent: timedelta) -> datetime | None:
+    """Since when nothing is known of it, after this look; None: it is there."""
+    since = facts.unreachable_since
+    if since is None:
+        return (facts.seen_at or now) if is_unreachable(facts, now, silent) else None
+    is_back = facts.seen_at is not None and facts.seen_at >= now - silent
+    return None if is_back else since
+
+
+def troubles(facts: HostFacts, version: str) -> list[Trouble]:
+    """All that is wrong, the worst first. `version` is what the asking process runs."""
+    return [*_silence(facts), *_place(facts), *_reported(facts, version)]
+
+
+def _silence(facts: HostFacts) -> Iterator[Trouble]:
+    if facts.unreachable_since is None:
+        return
+    if facts.seen_at is None:
+        words = f"{facts.name} has never reported"
+        yield Trouble("never_seen", words, "Start its worker, or join it anew.")
+        return
+    words = f"{facts.name} has not answered since {_moment(facts.seen_at)}"
+    yield Trouble(
+        "unreachable", words, "See that it runs, and that it reaches the database and Valkey."
+    )
+
+
+def _place(facts: HostFacts) -> Iterator[Trouble]:
+    address = _address(facts)
+    if address is None:
+        words = f"{facts.address} is no IP address, so {facts.name} starts no model server"
+        yield Trouble("bad_address", words, "Give it one, such as 127.0.0.1 or 10.0.0.5.")
+    elif address.is_global:
+        words = f"model servers of {facts.name} listen on the public address {facts.address}"
+        yield Trouble("public_address", words, "Give it an address of a private network.")
+
+
+def _reported(facts: HostFacts, version: str) -> Iterator[Trouble]:
+    report = facts.report
+    if report is None:
+        return
+    if abs(report.clock_skew) > SKEW_SECONDS:
+        side = "ahead of" if report.clock_skew > 0 else "behind"
+        words = f"the clock of {facts.name} is {abs(report.clock_skew):.1f} s {side} the database's"
+        yield Trouble("clock_skew", words, "Keep the clocks of all machines in step, by NTP.")
+    if report.version != version:
+        words = f"{facts.name} runs {report.version}, SlotServe here {version}"
+        yield Trouble("other_version", words, "Install the same code everywhere; restart workers.")
+    least = max(LEAST_FREE_BYTES, LEAST_FREE_SHARE * report.disk_total_bytes)
+    if report.disk_free_bytes < min(least, report.disk_total_bytes / 2):
+        free = report.disk_free_bytes / 2**30
+        words = f"the data folder's disk of {facts.name} has {free:.1f} GiB left"
+        yield Trouble("disk_full", words, "Make room: servers log there.")
+    if report.is_driver_failing and facts.has_cards:
+        words = f"the GPUs of {facts.name} cannot be read: {report.driver_words}"
+        yield Trouble("driver_failing", words, "Run nvidia-smi there.")
+    address = _address(facts)
+    if report.is_user_shared and address is not None and not address.is_loopback:
+        words = f"model servers of {facts.name} run as the worker's own user"
+        hint = "Set SLOTSERVE_RUN_AS, so that code in a model cannot read the worker's secrets."
+        yield Trouble("shared_user", words, hint)
+
+
+def _address(facts: HostFacts) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(facts.address)
+    except ValueError:
+        return None
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,77 @@
+"""What a host's worker says of its machine, with its looks."""
+
+import os
+import pwd
+import shutil
+import socket
+import time
+from datetime import datetime, timedelta
+
+import pynvml
+from django.conf import settings
+from django.db.models import Q
+
+from lanes import clock
+from lanes.models import Driver, Host, HostReport
+from lanes.version import code_version
+
+WORDS = 300
+
+
+def report_seen(host: Host) -> bool:
+    """Say that the host is there and how it is, every quarter of the time after which it counts
+    as unreachable; whether it was due."""
+    now, skew = read_clocks()
+    every = timedelta(seconds=settings.SLOTSERVE_HOST_SILENT_SECONDS / 4)
+    is_due = Q(seen_at=None) | Q(seen_at__lt=now - every) | Q(seen_at__gt=now)
+    if not Host.objects.filter(is_due, pk=host.pk).update(seen_at=now):
+        return False
+    HostReport.objects.update_or_create(host=host, defaults=measure(now, skew))
+    return True
+
+
+def read_clocks() -> tuple[datetime, float]:
+    """The database's time, and how far this machine's is ahead of it; its question takes a while,
+    so the middle of it is compared."""
+    before = time.time()
+    now = clock.database_now()
+    return now, (before + time.time()) / 2 - now.timestamp()
+
+
+def measure(now: datetime, skew: float) -> dict[str, object]:
+    """The columns of a report."""
+    disk = shutil.disk_usage(settings.SLOTSERVE_DATA)
+    driver, words = driver_state()
+    own = pwd.getpwuid(os.geteuid()).pw_name
+    other = settings.SLOTSERVE_RUN_AS if os.geteuid() == 0 else ""
+    return {
+        "at": now,
+        "version": code_version(),
+        "machine": socket.gethostname()[:255],
+        "clock_skew": round(skew, 3),
+        "disk_free_bytes": disk.free,
+        "disk_total_bytes": disk.total,
+        "driver": driver,
+        "driver_words": words[:WORDS],
+        "servers_run_as": other or own,
+        "is_user_shared": not other or other == own,
+    }
+
+
+def driver_state() -> tuple[Driver, str]:
+    """What NVML says now: its version and how many cards, or what is wrong."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        is_absent = error.value in {
+            pynvml.NVML_ERROR_LIBRARY_NOT_FOUND,
+            pynvml.NVML_ERROR_DRIVER_NOT_LOADED,
+        }
+        return (Driver.NONE if is_absent else Driver.FAILING), str(error)
+    try:
+        version, count = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlDeviceGetCount()
+        return Driver.WELL, f"driver {version}, {count} card{'' if count == 1 else 's'}"
+    except pynvml.NVMLError as error:
+        return Driver.FAILING, str(error)
+    finally:
+        pynvml.nvmlShutdown()

@@ -1,0 +1,49 @@
+"""What administrators say of hosts: a name for people, and the address where servers listen."""
+
+from ipaddress import ip_address
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from lanes import ticks
+from lanes.models import Host
+from lanes.refusals import Refusal
+from lanes.validation import not_administrator, refusal_of
+
+
+@transaction.atomic
+def save_host(
+    host: Host, *, actor: User | None, name: str | None = None, address: str | None = None
+) -> Host | Refusal:
+    """Change a host; what is left out stays. Servers that run keep their address until they stop.
+
+    Refusals: not_administrator, invalid, not_found.
+    """
+    if actor is not None and not actor.is_staff:
+        return not_administrator()
+    row = Host.objects.select_for_update().filter(pk=host.pk).first()
+    if row is None:
+        return Refusal("not_found", "This host has been deleted meanwhile.")
+    row.name = (name or row.name).strip()
+    row.address = (address or row.address).strip()
+    refusal = unfit_address(row.address) or refusal_of(row)
+    if refusal:
+        return refusal
+    row.save(update_fields=["name", "address"])
+    ticks.plan_soon()
+    return row
+
+
+def unfit_address(text: str) -> Refusal | None:
+    """Why model servers cannot listen there: they take one address, which edges reach."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        words = f"{text!r} is no IP address: give one, such as 127.0.0.1 or 10.0.0.5."
+        return Refusal("invalid", words)
+    if address.is_unspecified or address.is_multicast or text in {"255.255.255.255"}:
+        words = f"{text} is no address of one machine: give the private one that gateways reach."
+        return Refusal("invalid", words)
+    if getattr(address, "scope_id", None):
+        return Refusal("invalid", f"{text} names a network card: give an address without '%'.")
+    return None

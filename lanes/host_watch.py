@@ -1,0 +1,115 @@
+"""Who of the hosts is there: asked with each beat, told once when it changes. Nothing is guessed:
+what lanes of an unreachable host do stays as it was last reported, and is marked so."""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet
+
+from lanes import clock
+from lanes.events import add_event
+from lanes.host_health import HostFacts, Report, Trouble, is_overdue, troubles, unreachable_since
+from lanes.models import Driver, Host, HostReport, Lane
+from lanes.version import code_version
+
+log = logging.getLogger(__name__)
+GONE = frozenset({"unreachable", "never_seen"})
+
+
+def silent_after() -> timedelta:
+    """How long a host may be silent."""
+    return timedelta(seconds=settings.SLOTSERVE_HOST_SILENT_SECONDS)
+
+
+def hosts_with_facts() -> QuerySet[Host]:
+    """Hosts with what `facts_of` needs."""
+    return Host.objects.select_related("report").annotate(card_count=Count("gpus"))
+
+
+def facts_of(host: Host) -> HostFacts:
+    """A row of `hosts_with_facts` as the pure functions take it."""
+    report: HostReport | None = getattr(host, "report", None)
+    return HostFacts(
+        name=host.name,
+        address=host.address,
+        seen_at=host.seen_at,
+        asked_at=host.asked_at,
+        unreachable_since=host.unreachable_since,
+        has_cards=bool(getattr(host, "card_count", 0)),
+        report=_report(report) if report else None,
+    )
+
+
+def troubles_of(host: Host) -> list[Trouble]:
+    """What is wrong with a row of `hosts_with_facts`."""
+    return troubles(facts_of(host), code_version())
+
+
+def note_asked(hosts: Iterable[Host], now: datetime) -> None:
+    """These were asked to look: remember since when those whose look is overdue have been."""
+    late = [host.pk for host in hosts if is_overdue(host.seen_at, now, silent_after())]
+    if late:
+        unasked = Q(asked_at=None) | Q(seen_at__isnull=False, asked_at__lte=F("seen_at"))
+        Host.objects.filter(unasked, pk__in=late).update(asked_at=now)
+
+
+def watch_hosts() -> None:
+    """Mark hosts that have vanished or are back, and tell of what is newly wrong or right."""
+    now = clock.database_now()
+    for host in hosts_with_facts():
+        _mark(host, now)
+        _tell(host, now)
+
+
+def _mark(host: Host, now: datetime) -> None:
+    before = host.unreachable_since
+    since = unreachable_since(facts_of(host), now, silent_after())
+    if since == before:
+        return
+    if Host.objects.filter(pk=host.pk, unreachable_since=before).update(unreachable_since=since):
+        host.unreachable_since = since
+
+
+def _tell(host: Host, now: datetime) -> None:
+    found = {trouble.code: trouble for trouble in troubles_of(host)}
+    if sorted(found) != sorted(host.alarms):
+        _tell_changes(host, found, now)
+
+
+@transaction.atomic
+def _tell_changes(host: Host, found: dict[str, Trouble], now: datetime) -> None:
+    told: list[str] = host.alarms
+    if not Host.objects.filter(pk=host.pk, alarms=told).update(alarms=sorted(found)):
+        return  # somebody was first
+    new, over = sorted(set(found) - set(told)), sorted(set(told) - set(found))
+    for code in new:
+        log.error("host=%s %s: %s. %s", host.key, code, found[code].words, found[code].hint)
+    for code in over:
+        log.info("host=%s %s: over", host.key, code)
+    if GONE.intersection(new):
+        words = f"{host.name} does not answer: nothing is known of it"
+        _tell_lanes(host, now, "unreachable", words)
+    elif GONE.intersection(over):
+        words = f"{host.name} is back and has looked at its servers"
+        _tell_lanes(host, now, "reachable", words)
+
+
+def _tell_lanes(host: Host, now: datetime, kind: str, sentence: str) -> None:
+    for lane in Lane.objects.filter(host=host):
+        add_event(lane, now, kind, sentence)
+
+
+def _report(report: HostReport) -> Report:
+    return Report(
+        at=report.at,
+        version=report.version,
+        clock_skew=report.clock_skew,
+        disk_free_bytes=report.disk_free_bytes,
+        disk_total_bytes=report.disk_total_bytes,
+        is_driver_failing=report.driver == Driver.FAILING,
+        driver_words=report.driver_words,
+        is_user_shared=report.is_user_shared,
+    )

@@ -1,0 +1,117 @@
+"""/api/v1/hosts/, for administrators."""
+
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions, serializers, status, viewsets
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from bookings import deleting
+from gateway.models import Scope
+from lanes import host_services
+from lanes.models import Host, HostReport
+from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from slotserve.api.errors import refuse
+from slotserve.hosts import HostOverview, hosts_for_people, overview
+
+
+class HostReportSerializer(serializers.ModelSerializer[HostReport]):
+    """How a host is, as its worker said last. `clock_skew` is in seconds ahead of the database."""
+
+    class Meta:
+        model = HostReport
+        fields = (
+            "at",
+            "version",
+            "machine",
+            "clock_skew",
+            "disk_free_bytes",
+            "disk_total_bytes",
+            "driver",
+            "driver_words",
+            "servers_run_as",
+            "is_user_shared",
+        )
+
+
+class TroubleSerializer(serializers.Serializer[Any]):
+    """One thing that is wrong, and what to do."""
+
+    code = serializers.CharField()
+    words = serializers.CharField()
+    hint = serializers.CharField()
+
+
+class HostSerializer(serializers.Serializer[HostOverview]):
+    """A host. `state`: well, trouble, unreachable, or unknown before its first look."""
+
+    key = serializers.CharField(source="host.key")
+    name = serializers.CharField(source="host.name")
+    address = serializers.CharField(source="host.address")
+    state = serializers.ChoiceField(["well", "trouble", "unreachable", "unknown"])
+    seen_at = serializers.DateTimeField(allow_null=True)
+    unreachable_since = serializers.DateTimeField(source="host.unreachable_since", allow_null=True)
+    lanes = serializers.ListField(source="lane_slugs", child=serializers.CharField())
+    troubles = TroubleSerializer(many=True)
+    report = HostReportSerializer(allow_null=True)
+
+
+class HostWriteSerializer(serializers.Serializer[Any]):
+    """What may be said of a host. What is left out stays."""
+
+    name = serializers.CharField(max_length=100, required=False)
+    address = serializers.CharField(max_length=255, required=False)
+
+
+class HostViewSet(viewsets.GenericViewSet[Host]):
+    """Machines with GPUs: whether they are there, how they are (administrators)."""
+
+    queryset = Host.objects.none()
+    serializer_class = HostSerializer  # type: ignore[assignment]
+    lookup_field = "key"
+    lookup_value_regex = r"[a-z0-9][a-z0-9._-]*"
+    read_scope = Scope.READ
+    write_scope = Scope.ADMIN
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Hosts tell of the network and its machines: administrators alone."""
+        super().initial(request, *args, **kwargs)
+        if not request.user.is_staff:
+            raise exceptions.PermissionDenied(NOT_ADMINISTRATOR.words, NOT_ADMINISTRATOR.code)
+
+    def list(self, request: Request) -> Response:
+        """Every host."""
+        page = self.paginate_queryset(hosts_for_people()) or []
+        shown = [HostSerializer(overview(host)).data for host in page]
+        return self.get_paginated_response(shown)
+
+    def retrieve(self, request: Request, key: str) -> Response:
+        """One host."""
+        return Response(self._shown(key))
+
+    @extend_schema(request=HostWriteSerializer, responses=HostSerializer)
+    def partial_update(self, request: Request, key: str) -> Response:
+        """Change a host's name, or the address where its model servers listen from now on."""
+        asked = HostWriteSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        saved = host_services.save_host(self._host(key), actor=self._actor, **asked.validated_data)
+        return refuse(saved) if isinstance(saved, Refusal) else Response(self._shown(key))
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, key: str) -> Response:
+        """Delete a host that has neither lanes nor presets."""
+        refusal = deleting.delete_host(self._host(key), actor=self._actor)
+        return refuse(refusal) if refusal else Response(status=status.HTTP_204_NO_CONTENT)
+
+    @property
+    def _actor(self) -> User:
+        return cast(User, self.request.user)
+
+    def _host(self, key: str) -> Host:
+        return get_object_or_404(hosts_for_people(), key=key)
+
+    def _shown(self, key: str) -> Any:
+        return HostSerializer(overview(self._host(key))).data

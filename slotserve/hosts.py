@@ -1,0 +1,55 @@
+"""Hosts as pages, REST and commands show them. Reads only."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from lanes.host_health import Trouble
+from lanes.host_watch import hosts_with_facts, troubles_of
+from lanes.models import Host, HostReport
+
+
+@dataclass(frozen=True, slots=True)
+class HostOverview:
+    """One host with what is known of it and what is wrong."""
+
+    host: Host
+    report: HostReport | None
+    troubles: list[Trouble]
+
+    @property
+    def state(self) -> str:
+        """unreachable, trouble, or well; unknown when it has not been asked yet."""
+        if self.host.unreachable_since is not None:
+            return "unreachable"
+        if self.host.seen_at is None:
+            return "unknown"
+        return "trouble" if self.troubles else "well"
+
+    @property
+    def seen_at(self) -> datetime | None:
+        """Its last look."""
+        return self.host.seen_at
+
+    @property
+    def lane_slugs(self) -> list[str]:
+        """Its lanes."""
+        return [lane.slug for lane in self.host.lanes.all()]
+
+    @property
+    def free_share(self) -> int | None:
+        """Percent of the disk that is free."""
+        if self.report is None or not self.report.disk_total_bytes:
+            return None
+        return round(100 * self.report.disk_free_bytes / self.report.disk_total_bytes)
+
+
+def overview(host: Host) -> HostOverview:
+    """A row of `hosts_for_people`."""
+    return HostOverview(host, getattr(host, "report", None), troubles_of(host))
+
+
+def hosts_for_people() -> QuerySet[Host]:
+    """All hosts in the order of their names, in two queries."""
+    return hosts_with_facts().prefetch_related("lanes").order_by("name", "pk")
