@@ -6,8 +6,8 @@ from typing import Any
 
 from lanes import ending, reporting, seeing, starting
 from lanes.engines import registry
-from lanes.failures.causes import Cause, Evidence, Kind
-from lanes.failures.reading import read_cause
+from lanes.failures.causes import Cause, Evidence, FailureWords, Kind
+from lanes.failures.reading import read_cause, stated_cause
 from lanes.logs import read_tail
 from lanes.models import Runtime
 from lanes.refusals import Refusal
@@ -83,10 +83,8 @@ def _begin_drain(step: BeginDrain, sight: Sight, runtime: Runtime) -> bool:
 
 
 def _term(step: SendTerm, sight: Sight, runtime: Runtime) -> bool:
-    reason = step.reason
-    if reason and runtime.phase == "starting" and not sight.seen.trouble:
-        reason = cause_of(sight, runtime, is_late=True).words
-    if reporting.report_stopping(sight, runtime, reason):
+    cause = _cause_of_stop(step, sight, runtime) if step.reason else None
+    if reporting.report_stopping(sight, runtime, cause):
         ending.signal_server(sight.record, signal.SIGTERM)
     return False
 
@@ -108,9 +106,12 @@ def _mark_stopped(step: MarkStopped, sight: Sight, runtime: Runtime) -> bool:
 
 
 def _mark_failed(step: MarkFailed, sight: Sight, runtime: Runtime) -> bool:
-    reason = step.reason or cause_of(sight, runtime).words
     return reporting.report_failed(
-        sight, runtime, reason, counts=step.counts, was_steady=step.was_steady
+        sight,
+        runtime,
+        _cause_of_end(step, sight, runtime),
+        counts=step.counts,
+        was_steady=step.was_steady,
     )
 
 
@@ -119,17 +120,44 @@ def _clear_failures(step: ClearFailures, sight: Sight, runtime: Runtime) -> bool
     return True
 
 
-def cause_of(sight: Sight, runtime: Runtime, *, is_late: bool = False) -> Cause:
-    """Why the server failed: what the shim says, else what its engine's words find in the log."""
+def _cause_of_stop(step: SendTerm, sight: Sight, runtime: Runtime) -> Cause:
+    """Why a server that lives is given up."""
+    if runtime.reason:  # it is being stopped already
+        return reporting.cause_told(runtime)
+    seen = sight.seen
+    if seen.trouble:
+        kind = Kind.PORT_TAKEN if seen.is_port_foreign else Kind.UNKNOWN
+        return stated_cause(kind, step.reason, _words(runtime))
+    return read_cause(_evidence(sight, runtime, waited=seeing.limits().load), _words(runtime))
+
+
+def _cause_of_end(step: MarkFailed, sight: Sight, runtime: Runtime) -> Cause:
+    """Why a server is gone: what was said when it was given up, else what it left behind."""
+    if runtime.reason:
+        return reporting.cause_told(runtime)
+    if step.reason:
+        return stated_cause(Kind.UNKNOWN, step.reason, _words(runtime))
     record = sight.record
     if record and record.error:
-        return Cause(Kind.PROGRAM, f"It could not be started: {record.error}.")
-    evidence = Evidence(
+        return stated_cause(
+            Kind.PROGRAM, f"it could not be started: {record.error}", _words(runtime)
+        )
+    return read_cause(_evidence(sight, runtime), _words(runtime))
+
+
+def _words(runtime: Runtime) -> FailureWords:
+    return registry.engine(runtime.revision.engine).failure_words
+
+
+def _evidence(sight: Sight, runtime: Runtime, *, waited: float | None = None) -> Evidence:
+    record = sight.record
+    return Evidence(
         read_tail(runtime.log_path, LOG_BYTES),
         record.exit_status if record else None,
-        waited=seeing.limits().load if is_late else None,
+        killed_line=record.killed_line if record else "",
+        memory_kills=record.memory_kills if record else 0,
+        waited=waited,
     )
-    return read_cause(evidence, registry.engine(runtime.revision.engine).failure_words)
 
 
 _ACTIONS: dict[type, Callable[[Any, Sight, Runtime], bool]] = {

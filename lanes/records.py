@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from django.conf import settings
@@ -34,6 +34,8 @@ class Record:
     ticks: int | None = None
     exit_status: int | None = None  # minus the signal's number when one ended it
     error: str = ""  # why nothing could be started
+    memory_kills: int = 0  # processes that the kernel killed for want of memory around its end
+    killed_line: str = ""  # … its own line about that, when the server was the one
 
     @property
     def is_of_this_boot(self) -> bool:
@@ -51,6 +53,9 @@ class Record:
         if self.pid is None or self.ticks is None:
             return False
         return self.is_of_this_boot and processes.is_alive(self.pid, self.ticks)
+
+
+KNOWN = frozenset(field.name for field in fields(Record))
 
 
 def folder() -> Path:
@@ -89,7 +94,9 @@ def installation_id() -> str:
 def read_record(lane_pk: int) -> Record | None:
     """The lane's record, or None when there is none that can be read."""
     try:
-        return Record(**json.loads(record_path(lane_pk).read_text()))
+        told = json.loads(record_path(lane_pk).read_text())
+        # A newer shim may say more than this worker, which began before an update, knows of.
+        return Record(**{name: told[name] for name in told if name in KNOWN})
     except (OSError, ValueError, TypeError):
         return None
 

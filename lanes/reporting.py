@@ -5,7 +5,7 @@ has ended.
 """
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
@@ -13,11 +13,14 @@ from lanes import ticks
 from lanes.backoff import retry_wait
 from lanes.engines.base import ServerFacts
 from lanes.events import LONGEST, add_event
+from lanes.failures.causes import Cause, Kind
 from lanes.models import Lane, LaneEvent, LoadRecord, Order, Phase, PresetFailure, Runtime
 from lanes.seeing import Sight
 from lanes.steps import TERM
 
 log = logging.getLogger(__name__)
+SAME_FAILURE = timedelta(hours=1)
+NO_FAILURE = {"reason": "", "failure_kind": "", "failure_line": "", "failure_advice": ""}
 
 
 def report(sight: Sight, runtime: Runtime, **changes: object) -> bool:
@@ -78,16 +81,25 @@ def report_drain(sight: Sight, runtime: Runtime, until: datetime) -> bool:
     return True
 
 
-def report_stopping(sight: Sight, runtime: Runtime, reason: str) -> bool:
-    """Stopping from now on, before the first signal: a worker that dies between is made up for."""
-    changes = {"phase": Phase.STOPPING, "term_at": sight.now, "signals_sent": TERM}
+def cause_told(row: Runtime | PresetFailure) -> Cause:
+    """The cause as it was reported."""
+    kind = Kind.named(row.failure_kind)
+    return Cause(kind, row.reason, row.failure_line, row.failure_advice)
+
+
+def report_stopping(sight: Sight, runtime: Runtime, cause: Cause | None) -> bool:
+    """Stopping from now on, before the first signal: a worker that dies between is made up for.
+    With a cause: it failed."""
+    changes: dict[str, object] = {"phase": Phase.STOPPING, "term_at": sight.now}
+    changes |= {"signals_sent": TERM, **(cause.columns if cause else {"reason": ""})}
     with transaction.atomic():
         if not _is_still_ordered(sight):
             return False
-        if not report(sight, runtime, **changes, reason=reason[:LONGEST]):
+        if not report(sight, runtime, **changes):
             return False
         if runtime.phase != Phase.STOPPING:
-            words = f"stopping {runtime.revision.preset}" + (f": {reason}" if reason else "")
+            why = f": {cause.sentence}" if cause else ""
+            words = f"stopping {runtime.revision.preset}{why}"
             tell(sight.lane, sight.now, "stopping", words)
     return True
 
@@ -104,22 +116,21 @@ def report_stopped(sight: Sight, runtime: Runtime, reason: str) -> bool:
 
 
 def report_failed(
-    sight: Sight, runtime: Runtime, reason: str, *, counts: bool, was_steady: bool
+    sight: Sight, runtime: Runtime, cause: Cause, *, counts: bool, was_steady: bool
 ) -> bool:
     """Gone and should not be: the runtime, the failed load and the failure in one transaction."""
-    reason = reason[:LONGEST]
-    changes = {"phase": Phase.FAILED, "ended_at": sight.now, "reason": reason}
+    changes = {"phase": Phase.FAILED, "ended_at": sight.now, **cause.columns}
     with transaction.atomic():
         if not report(sight, runtime, **changes, exit_status=sight.seen.exit_status):
             return False
         if counts and runtime.ready_at is None:
-            _record_load(sight, runtime, succeeded=False, reason=reason)
-        count = _count_failure(sight, runtime, reason, counts=counts, was_steady=was_steady)
-        words = f"{runtime.revision.preset} failed: {reason}"
+            _record_load(sight, runtime, succeeded=False, reason=cause.columns["reason"])
+        count = _count_failure(sight, runtime, cause, counts=counts, was_steady=was_steady)
+        words = f"{runtime.revision.preset} failed: {cause.words}"
         if count:
-            words = (
-                f"{words[: LONGEST - 40]}; next try in {retry_wait(count):.0f} s at the earliest"
-            )
+            wait = f" Next try in {retry_wait(count):.0f} s at the earliest."
+            words = words[: LONGEST - len(wait)] + wait
+            ticks.notices_soon()
         tell(sight.lane, sight.now, "failed", words)
     return True
 
@@ -128,7 +139,7 @@ def clear_failures(sight: Sight, runtime: Runtime) -> None:
     """A minute of being ready is success."""
     rows = PresetFailure.objects.filter(lane=sight.lane, revision=runtime.revision, count__gt=0)
     with transaction.atomic():
-        if rows.update(count=0, failed_at=None, reason="", booking_id_for=None):
+        if rows.update(count=0, failed_at=None, booking_id_for=None, **NO_FAILURE):
             ticks.plan_soon()
 
 
@@ -139,7 +150,7 @@ def _is_still_ordered(sight: Sight) -> bool:
 
 
 def _count_failure(
-    sight: Sight, runtime: Runtime, reason: str, *, counts: bool, was_steady: bool
+    sight: Sight, runtime: Runtime, cause: Cause, *, counts: bool, was_steady: bool
 ) -> int:
     """The failures in a row of the runtime's revision after this one; 0: none counted."""
     if not counts and not was_steady:
@@ -147,14 +158,24 @@ def _count_failure(
     failure, _ = PresetFailure.objects.select_for_update().get_or_create(
         lane=sight.lane, revision=runtime.revision
     )
+    if counts and not failure.count and not (was_steady and _is_recent(failure, sight.now)):
+        failure.since = sight.now
     if was_steady:  # success, though no look may have told while it lasted
         failure.last_exit_at, failure.count = sight.now, 0
     if counts:
         failure.count += 1
-        failure.failed_at, failure.reason = sight.now, reason
+        failure.failed_at = sight.now
         failure.booking_id_for = sight.order.booking_id_for
+        for name, value in cause.columns.items():
+            setattr(failure, name, value)
     failure.save()
     return failure.count if counts else 0
+
+
+def _is_recent(failure: PresetFailure, now: datetime) -> bool:
+    """Whether a server that dies again and again, each time after a while, began to do so lately:
+    people are told of that once an hour, not at each turn."""
+    return failure.since is not None and timedelta() <= now - failure.since < SAME_FAILURE
 
 
 def _record_load(sight: Sight, runtime: Runtime, *, succeeded: bool, reason: str = "") -> None:

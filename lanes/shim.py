@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
+from lanes.failures.kernel import MemoryWatch
 from lanes.logs import RotatingLog
 
 NO_ORDER, TOO_LATE, NOT_STARTED, LOCKED = 64, 69, 71, 75
@@ -51,6 +52,7 @@ def main() -> int:
     _write(order["record_path"], record)
     server = _Server()
     waking = _outlive_terminals(server)
+    memory = MemoryWatch()
     try:
         server.process = _start(order, lock)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -60,9 +62,10 @@ def main() -> int:
     record |= {"pid": pid, "ticks": _ticks(pid)}
     _write(order["record_path"], record)
     reader = _copy_output(server.process, order)
-    status = _bury(server.process, waking)
+    status = _bury(server.process, waking, memory)
     reader.join(LOG_SECONDS)
-    _write(order["record_path"], {**record, "exit_status": status})
+    record |= {"exit_status": status, **memory.word_about(pid)}
+    _write(order["record_path"], record)
     return 0
 
 
@@ -139,10 +142,12 @@ def _die_with(shim: int) -> Callable[[], None]:
     return ask
 
 
-def _bury(process: "subprocess.Popen[bytes]", waking: int) -> int:
+def _bury(process: "subprocess.Popen[bytes]", waking: int, memory: MemoryWatch) -> int:
     """Wait for the end and kill what is left of the group before its number can be used again."""
     while not _has_ended(process):
-        select.select([waking], [], [], WAIT_SECONDS)
+        woken, _, _ = select.select([waking], [], [], WAIT_SECONDS)
+        if not woken:
+            memory.look()
         with contextlib.suppress(BlockingIOError):
             os.read(waking, 4096)
     _signal_group(process.pid, signal.SIGKILL)

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 PLAN_TASK = "slotserve.plan"
 LOOK_TASK = "slotserve.look"
 INGEST_TASK = "slotserve.ingest"
+NOTICES_TASK = "slotserve.notices"
 EXPIRES_SECONDS = 30
 PENDING_SECONDS = 5  # how long a lost message can hold up the next request for the same tick
 _client: redis.Redis | None = None
@@ -54,6 +55,11 @@ def look_soon(lane_pk: int, host_key: str) -> None:
     transaction.on_commit(partial(request_look, lane_pk, host_key), robust=True)
 
 
+def notices_soon() -> None:
+    """After this transaction commits, have people told what is new; never fails the caller."""
+    transaction.on_commit(partial(request_notices), robust=True)
+
+
 def request_plan() -> None:
     """Queue one planning tick; one pending tick for all who ask."""
     key = "ss:tick:plan"
@@ -80,6 +86,12 @@ def request_ingest() -> None:
     """Queue one more taking in of usage records; one pending for all who ask."""
     key = "ss:tick:ingest"
     _send(INGEST_TASK, key=key, queue="plan", args=(key,))
+
+
+def request_notices() -> None:
+    """Queue one telling of what people should know; one pending for all who ask."""
+    key = "ss:tick:notices"
+    _send(NOTICES_TASK, key=key, queue="plan", args=(key,))
 
 
 def taken_up(key: str) -> None:

@@ -84,6 +84,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "slotserve.web.notice_pages.unread",
             ]
         },
     }
@@ -105,7 +106,17 @@ ACCOUNT_ADAPTER = "slotserve.accounts.ClosedSignup"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 SLOTSERVE_OPEN_SIGNUP = read_flag("SLOTSERVE_OPEN_SIGNUP", default=False)
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+# --- Mail (notices, lost passwords): without a server it goes to the log ------------------------
+EMAIL_HOST = read_text("SLOTSERVE_MAIL_HOST")
+EMAIL_PORT = read_whole("SLOTSERVE_MAIL_PORT", 587, least=1)
+EMAIL_HOST_USER = read_text("SLOTSERVE_MAIL_USER")
+EMAIL_HOST_PASSWORD = read_text("SLOTSERVE_MAIL_PASSWORD")
+EMAIL_USE_SSL = EMAIL_PORT == 465
+EMAIL_USE_TLS = read_flag("SLOTSERVE_MAIL_STARTTLS", default=EMAIL_PORT == 587)
+EMAIL_TIMEOUT = 10
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
+DEFAULT_FROM_EMAIL = read_text("SLOTSERVE_MAIL_FROM", "slotserve@localhost")
+SLOTSERVE_WEB_URL = read_text("SLOTSERVE_WEB_URL")
 LANGUAGE_CODE = "en"
 TIME_ZONE = read_text("SLOTSERVE_TIME_ZONE", "UTC")
 USE_TZ = True
@@ -162,13 +173,19 @@ CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 CELERY_WORKER_ENABLE_PREFETCH_COUNT_REDUCTION = False
 CELERY_TIMEZONE = "UTC"
 SLOTSERVE_TICK_SECONDS = read_number("SLOTSERVE_TICK_SECONDS", 3.0, least=0.2)
+NOTICES_SECONDS = max(10.0, SLOTSERVE_TICK_SECONDS)
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "plan": {
         "task": "slotserve.beat",
         "schedule": SLOTSERVE_TICK_SECONDS,
         "options": {"queue": "plan", "expires": SLOTSERVE_TICK_SECONDS},
-    }
+    },
+    "notices": {
+        "task": "slotserve.notices",
+        "schedule": NOTICES_SECONDS,
+        "options": {"queue": "plan", "expires": NOTICES_SECONDS},
+    },
 }
 
 # --- Scheduling (docs/scheduling.md) --------------------------------------------------------

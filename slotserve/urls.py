@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from slotserve.web import administration, bookings, hosts, lanes, ready, tokens
+from slotserve.web import administration, bookings, hosts, lanes, notice_pages, ready, tokens
 
 # Django's own log-in page knows neither the limit of attempts nor second factors.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -30,6 +30,8 @@ urlpatterns = [
         bookings.change,
         name="change",
     ),
+    path("notices/", notice_pages.page, name="notices"),
+    path("notices/read/", notice_pages.read, name="read-notices"),
     path("tokens/", tokens.page, name="tokens"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke"),
     path("administration/", administration.home, name="administration"),

@@ -27,9 +27,10 @@ def test_a_server_that_never_gets_healthy_fails_and_waits_for_its_retry(
     supervisor.look(lane.pk)
     failure = PresetFailure.objects.get(lane=lane)
     assert failure.count == 1
-    assert failure.reason.startswith(
-        "It did not become ready within 0.5 s. Look at the server's log"
-    )
+    assert failure.reason == "It did not become ready within 0.5 s."
+    assert failure.failure_kind == "timeout"
+    assert failure.failure_line.startswith("listening on")  # its log's last
+    assert failure.since == failure.failed_at
     assert not fleet.servers(lane.pk)
     assert Runtime.objects.count() == 1
 
@@ -40,7 +41,8 @@ def test_a_server_that_dies_at_once_fails_with_what_its_log_says(lane: Lane) -> 
     failed = fleet.newest(lane)
     assert failed is not None
     assert failed.exit_status == 3
-    assert "no room for the model" in failed.reason
+    assert failed.reason == 'It ended with status 3; its last error: "no room for the model".'
+    assert (failed.failure_kind, failed.failure_line) == ("unknown", "no room for the model")
     assert not LoadRecord.objects.get(lane=lane).succeeded
 
 
@@ -54,7 +56,11 @@ def test_a_failure_names_the_booking_that_the_order_was_for(lane: Lane) -> None:
 def test_a_program_that_is_not_there_fails_with_a_sentence(lane: Lane) -> None:
     fleet.order(lane, fleet.preset(fleet.NO_PROGRAM))
     fleet.look_until(lane, fleet.is_phase(lane, "failed"))
-    assert "No such file" in PresetFailure.objects.get(lane=lane).reason
+    failure = PresetFailure.objects.get(lane=lane)
+    assert failure.reason.startswith("It could not be started: ")
+    assert "No such file" in failure.reason
+    assert failure.failure_kind == "program"
+    assert failure.failure_advice == "Install what is missing on the host."
 
 
 def test_a_server_that_is_deaf_to_term_is_killed_within_the_stop_timeout(lane: Lane) -> None:
@@ -97,7 +103,8 @@ def test_an_answer_from_somebody_elses_process_is_not_ready(
     failed = fleet.newest(lane)
     assert failed is not None
     assert failed.ready_at is None
-    assert "another program listens" in failed.reason
+    assert failed.reason.startswith("Another program listens on port ")
+    assert failed.failure_kind == "port_taken"
 
 
 def test_a_server_that_answers_without_its_key_is_not_ready(lane: Lane, settings: Settings) -> None:
@@ -106,7 +113,7 @@ def test_a_server_that_answers_without_its_key_is_not_ready(lane: Lane, settings
     fleet.look_until(lane, fleet.is_phase(lane, "failed"))
     failed = fleet.newest(lane)
     assert failed is not None
-    assert failed.reason == "it answers without its API key"
+    assert failed.reason == "It answers without its API key."
 
 
 def test_no_port_is_said_once(lane: Lane, settings: Settings, foreign_server: int) -> None:
@@ -130,3 +137,4 @@ def test_a_minute_of_being_ready_clears_the_failures(lane: Lane) -> None:
     supervisor.look(lane.pk)
     failure.refresh_from_db()
     assert (failure.count, failure.failed_at) == (0, None)
+    assert not failure.reason + failure.failure_kind + failure.failure_advice

@@ -41,6 +41,14 @@ class Kind(StrEnum):
     CRASH = "crash"
     UNKNOWN = "unknown"
 
+    @classmethod
+    def named(cls, name: str) -> "Kind":
+        """The kind of this name; unknown when there is none."""
+        try:
+            return cls(name)
+        except ValueError:
+            return cls.UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class Cause:
@@ -50,6 +58,16 @@ class Cause:
     sentence: str
     line: str = ""
     advice: str = ""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """As runtimes and failures keep it."""
+        return {
+            "reason": self.sentence[:LONGEST],
+            "failure_kind": self.kind.value,
+            "failure_line": self.line[:LONGEST],
+            "failure_advice": self.advice[:LONGEST],
+        }
 
     @property
     def words(self) -> str:

@@ -44,6 +44,11 @@ def read_cause(evidence: Evidence, words: FailureWords) -> Cause:
     return _finished(cause or _ended(evidence, lines, words), words)
 
 
+def stated_cause(kind: Kind, reason: str, words: FailureWords) -> Cause:
+    """A cause that no log had to name, such as that a probe found."""
+    return _finished(Cause(kind, f"{reason[:1].upper()}{reason[1:].rstrip('.')}."), words)
+
+
 def _lines(log_tail: str, words: FailureWords) -> list[str]:
     lines = [_NOT_TEXT.sub("", line).strip() for line in log_tail.splitlines()]
     if words.harmless is None:

@@ -14,6 +14,7 @@ from lanes.models.hosts import (
     slug_validator,
 )
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
+from lanes.models.notices import Notice
 from lanes.models.presets import Engine, Preset, PresetRevision
 from lanes.models.running import LoadRecord, Order, Phase, PresetFailure, Runtime
 
@@ -29,6 +30,7 @@ __all__ = [
     "LoadRecord",
     "ManualChoice",
     "ModelFile",
+    "Notice",
     "Order",
     "Phase",
     "Preset",

@@ -95,6 +95,9 @@ class Runtime(models.Model):
     )
     exit_status = models.IntegerField(null=True)
     reason = models.CharField(max_length=500, blank=True)
+    failure_kind = models.CharField(max_length=30, blank=True, default="", db_default="")
+    failure_line = models.CharField(max_length=500, blank=True, default="", db_default="")
+    failure_advice = models.CharField(max_length=500, blank=True, default="", db_default="")
     log_path = models.CharField(max_length=1024, blank=True)
 
     class Meta:
@@ -127,8 +130,12 @@ class PresetFailure(models.Model):
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="failures")
     revision = models.ForeignKey(PresetRevision, on_delete=models.CASCADE, related_name="+")
     count = models.PositiveIntegerField(default=0, help_text="Failures in a row; 0: none in force.")
+    since = models.DateTimeField(null=True, help_text="When the first of them in a row was.")
     failed_at = models.DateTimeField(null=True)
     reason = models.CharField(max_length=500, blank=True)
+    failure_kind = models.CharField(max_length=30, blank=True, default="", db_default="")
+    failure_line = models.CharField(max_length=500, blank=True, default="", db_default="")
+    failure_advice = models.CharField(max_length=500, blank=True, default="", db_default="")
     booking_id_for = models.BigIntegerField(null=True)
     last_exit_at = models.DateTimeField(
         null=True, help_text="Last exit after a minute or more of being ready."

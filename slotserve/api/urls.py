@@ -9,6 +9,7 @@ from slotserve.api.fallback import NotFoundView
 from slotserve.api.hosts import HostViewSet
 from slotserve.api.lanes import LaneViewSet
 from slotserve.api.members import MemberViewSet
+from slotserve.api.notices import NoticeViewSet
 from slotserve.api.presets import ModelFileViewSet, PresetViewSet
 from slotserve.api.schema import SchemaView
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
@@ -21,6 +22,7 @@ router.register("presets", PresetViewSet, basename="preset")
 router.register("models", ModelFileViewSet, basename="model")
 router.register("tokens", TokenViewSet, basename="token")
 router.register("members", MemberViewSet, basename="member")
+router.register("notices", NoticeViewSet, basename="notice")
 router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [

@@ -126,6 +126,7 @@ class Product:
             "SLOTSERVE_INSTALLATION": installation,
             "SLOTSERVE_STACK": installation,  # parts alone: model servers get an allow-list
             "SLOTSERVE_HOST_KEY": self.host_key,
+            "SLOTSERVE_WEB_URL": os.environ.get("SLOTSERVE_WEB_URL") or self.options.web_url,
             "SLOTSERVE_GATEWAY_URL": os.environ.get("SLOTSERVE_GATEWAY_URL")
             or self.options.gateway_url,
             "REDIS_URL": self.redis_url,

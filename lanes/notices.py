@@ -1,0 +1,95 @@
+"""Telling people what they should know: in the app, and by e-mail.
+
+A notice is about something with a name of its own (its key). Telling a person of the same key again
+does nothing, so whoever notices something may say so at every look. Keys begin with what they are
+about and a colon, and end with what makes this time another than the last, such as when it began.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from lanes import ticks
+from lanes.events import LONGEST
+from lanes.models import Lane, Notice
+
+log = logging.getLogger(__name__)
+KEPT = timedelta(days=90)  # older ones are forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is to be told. `kind` is a word for programs, `advice` what to try."""
+
+    key: str
+    kind: str
+    sentence: str
+    advice: str = ""
+    lane: Lane | None = None
+
+
+def tell_people(people: Iterable[User], news: News, now: datetime) -> int:
+    """Tell each of them, unless they were told of this key before; how many were told now.
+
+    Who has an e-mail address gets one, too, once this transaction has been committed.
+    """
+    wanted = {person.pk: person for person in people if person.is_active}
+    known = Notice.objects.filter(key=news.key, recipient__in=wanted)
+    for pk in known.values_list("recipient_id", flat=True):
+        del wanted[pk]
+    rows = [_notice(person, news, now) for person in wanted.values()]
+    if rows:
+        Notice.objects.bulk_create(rows, ignore_conflicts=True)
+        Notice.objects.filter(at__lt=now - KEPT).delete()
+        log.info("told key=%s people=%s: %s", news.key, len(rows), news.sentence)
+        ticks.notices_soon()
+    return len(rows)
+
+
+def tell_administrators(news: News, now: datetime) -> int:
+    """Tell everybody who may do something about it."""
+    return tell_people(administrators(), news, now)
+
+
+def administrators() -> QuerySet[User]:
+    """Those who administer lanes and hosts."""
+    return User.objects.filter(is_staff=True, is_active=True)
+
+
+def notices_of(person: User) -> QuerySet[Notice]:
+    """A person's notices, the newest first."""
+    return Notice.objects.filter(recipient=person).select_related("lane")
+
+
+def unread_count(person: User) -> int:
+    """How many of them the person has not read."""
+    return Notice.objects.filter(recipient=person, read_at=None).count()
+
+
+def mark_read(
+    person: User, now: datetime, *, up_to: int | None = None, pk: int | None = None
+) -> int:
+    """Take a person's notices as read: one, those up to a number, or all; how many were unread."""
+    unread = Notice.objects.filter(recipient=person, read_at=None)
+    if pk is not None:
+        unread = unread.filter(pk=pk)
+    if up_to is not None:
+        unread = unread.filter(pk__lte=up_to)
+    return unread.update(read_at=now)
+
+
+def _notice(person: User, news: News, now: datetime) -> Notice:
+    return Notice(
+        recipient=person,
+        key=news.key,
+        kind=news.kind,
+        lane=news.lane,
+        sentence=news.sentence[:LONGEST],
+        advice=news.advice[:LONGEST],
+        at=now,
+        mail_from=now if person.email else None,
+    )

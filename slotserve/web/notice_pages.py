@@ -1,0 +1,41 @@
+"""A person's notices, and how many are unread in the head of each page."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.functional import SimpleLazyObject
+from django.views.decorators.http import require_POST, require_safe
+
+from lanes import clock, notices
+from slotserve.web.access import members_only
+from slotserve.web.answers import member
+
+SHOWN = 100
+
+
+@members_only
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """The newest notices. Looking at them does not take them as read."""
+    found = list(notices.notices_of(member(request))[:SHOWN])
+    newest = max((notice.pk for notice in found), default=0)
+    return render(request, "notices.html", {"notices": found, "newest": newest})
+
+
+@members_only
+@require_POST
+def read(request: HttpRequest) -> HttpResponse:
+    """Take as read what the page showed; what came since stays new."""
+    up_to = request.POST.get("up_to", "")
+    number = int(up_to) if up_to.isdecimal() and len(up_to) < 19 else None
+    if number is not None:
+        notices.mark_read(member(request), clock.database_now(), up_to=number)
+    return redirect("notices")
+
+
+def unread(request: HttpRequest) -> dict[str, Any]:
+    """`unread` for templates; asked of the database only where it is shown."""
+    if not request.user.is_authenticated:
+        return {}
+    return {"unread": SimpleLazyObject(lambda: notices.unread_count(member(request)))}

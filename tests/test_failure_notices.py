@@ -1,0 +1,111 @@
+"""Who is told of a preset that fails, and how often."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from bookings.failure_notices import tell_failures
+from bookings.models import Booking, State
+from lanes.models import Notice, PresetFailure
+from tests import builders
+from tests.builders import NOON, at
+
+pytestmark = pytest.mark.django_db
+SOON = at(10)
+
+
+@pytest.fixture
+def failure() -> PresetFailure:
+    """A preset that failed once, tried for nobody."""
+    builders.administrator()
+    preset = builders.preset("qwen")
+    return PresetFailure.objects.create(
+        lane=builders.lane("left"),
+        revision=preset.current,
+        count=1,
+        since=NOON,
+        failed_at=NOON,
+        reason="The GPU ran out of memory.",
+        failure_advice="Lower -ngl or -c.",
+    )
+
+
+def booked(failure: PresetFailure, start: datetime = SOON, **fields: object) -> Booking:
+    """A booking that it was tried for."""
+    made = builders.booking(
+        lane=failure.lane, preset=failure.revision.preset, start=start, **fields
+    )
+    PresetFailure.objects.update(booking_id_for=made.pk)
+    return made
+
+
+def told() -> dict[str, str]:
+    return dict(Notice.objects.values_list("recipient__username", "sentence"))
+
+
+def test_administrators_are_told_of_a_failure_once(failure: PresetFailure) -> None:
+    assert tell_failures(at(1)) == 1
+    PresetFailure.objects.update(count=2, failed_at=at(2))
+    assert tell_failures(at(2)) == 0
+    notice = Notice.objects.get()
+    assert notice.recipient == builders.administrator()
+    assert notice.sentence == "qwen does not run on left: The GPU ran out of memory."
+    assert notice.advice == "Lower -ngl or -c."
+    assert notice.lane == failure.lane
+
+
+def test_a_failure_that_was_cleared_and_comes_again_is_another(failure: PresetFailure) -> None:
+    tell_failures(at(1))
+    PresetFailure.objects.update(since=at(30))
+    assert tell_failures(at(31)) == 1
+
+
+def test_one_that_is_over_is_no_news(failure: PresetFailure) -> None:
+    PresetFailure.objects.update(count=0)
+    assert tell_failures(at(1)) == 0
+
+
+def test_whose_booking_it_is_is_told_of_the_slot(failure: PresetFailure) -> None:
+    booked(failure)
+    tell_failures(at(1))
+    assert told() == {
+        "owner": "qwen does not run on left for your slot from 12:10 UTC: "
+        "The GPU ran out of memory.",
+        "administrator": "qwen does not run on left: The GPU ran out of memory.",
+    }
+    booker = Notice.objects.get(recipient__username="owner")
+    assert booker.advice.endswith("Lower -ngl or -c.")
+
+
+def test_once_the_slot_has_begun_its_end_is_said(failure: PresetFailure) -> None:
+    booked(failure, at(-10))
+    tell_failures(at(1))
+    assert "for your slot until 12:50 UTC: " in told()["owner"]
+
+
+def test_another_booking_s_owner_is_told_as_well(failure: PresetFailure) -> None:
+    booked(failure)
+    tell_failures(at(1))
+    booked(failure, at(120), owner=builders.person("member"))
+    assert tell_failures(at(2)) == 1
+    assert set(told()) == {"owner", "administrator", "member"}
+
+
+def test_an_administrator_s_own_booking_is_one_notice(failure: PresetFailure) -> None:
+    booked(failure, owner=builders.administrator())
+    assert tell_failures(at(1)) == 1
+    assert "for your slot" in told()["administrator"]
+
+
+@pytest.mark.parametrize("state", [State.CANCELLED, State.REJECTED])
+def test_a_booking_that_was_given_up_is_not_told_of(failure: PresetFailure, state: State) -> None:
+    booking = booked(failure)
+    Booking.objects.filter(pk=booking.pk).update(state=state)
+    tell_failures(at(1))
+    assert set(told()) == {"administrator"}
+
+
+def test_a_failure_from_before_an_update_is_told_of(failure: PresetFailure) -> None:
+    PresetFailure.objects.update(since=None)
+    assert tell_failures(at(1)) == 1
+    assert tell_failures(at(1) + timedelta(hours=1)) == 0
