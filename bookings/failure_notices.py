@@ -45,8 +45,10 @@ def _tell(failure: PresetFailure, now: datetime) -> int:
 
 def _booking_of(failure: PresetFailure) -> Booking | None:
     """The booking that it was tried for, while that is still to come or in progress."""
+    if failure.booking_id_for is None:
+        return None
     occupying = Booking.objects.filter(pk=failure.booking_id_for, state__in=OCCUPYING)
-    return occupying.select_related("owner").first() if failure.booking_id_for else None
+    return occupying.select_related("owner").first()
 
 
 def _what(failure: PresetFailure) -> str:

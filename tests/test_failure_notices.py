@@ -21,7 +21,7 @@ def failure() -> PresetFailure:
     preset = builders.preset("qwen")
     return PresetFailure.objects.create(
         lane=builders.lane("left"),
-        revision=preset.current,
+        revision=builders.revision(preset),
         count=1,
         since=NOON,
         failed_at=NOON,

@@ -160,5 +160,5 @@ def test_a_stop_is_not_begun_when_the_order_has_changed_meanwhile(lane: Lane) ->
     sight = see(lane)
     assert sight is not None
     Order.objects.update(generation=99)
-    assert not reporting.report_stopping(sight, alive, "")
+    assert not reporting.report_stopping(sight, alive, None)
     assert Runtime.objects.get().phase == "starting"

@@ -58,7 +58,7 @@ def kills_so_far() -> int:
 
 def _group_files() -> list[Path]:
     """Where our control group counts, the newer kind first."""
-    files = []
+    files: list[Path] = []
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controllers, group = line.split(":", 2)
