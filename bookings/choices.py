@@ -11,9 +11,12 @@ from bookings.models import Booking, State
 from bookings.sentences import clock as words_of
 from lanes import clock, ticks
 from lanes.events import add_event
-from lanes.models import Lane, ManualChoice, Preset, ReloadRequest
+from lanes.models import Lane, ManualChoice, Preset, PresetFailure, ReloadRequest
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 
+NOT_YOURS = Refusal(
+    "not_yours", "Only administrators and whoever has the lane booked now can have it tried again."
+)
 DELETED = Refusal("not_found", "This lane has been deleted meanwhile.")
 
 
@@ -82,19 +85,48 @@ def clear_choice(lane: Lane, *, actor: User) -> Refusal | None:
 def reload(lane: Lane, *, actor: User) -> Refusal | None:
     """Restart the lane's server at once, on its preset's newest revision, and forget failures.
 
-    "Retry now" is the same. Refusals: not_administrator, not_found.
+    Refusals: not_administrator, not_found.
     """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
         if _lock(lane) is None:
             return DELETED
-        now = clock.database_now()
-        ReloadRequest.objects.update_or_create(
-            lane=lane, defaults={"asked_at": now, "asked_by": actor}
-        )
-        _tell(lane, "reload", "a reload was asked for", actor, now)
+        _ask_for_reload(lane, actor, "a reload was asked for")
     return None
+
+
+def retry(lane: Lane, *, actor: User) -> Refusal | None:
+    """Try at once what failed, without waiting for its next attempt. A default that serves in its
+    place is stopped without a drain.
+
+    For administrators and whoever has the lane now. Refusals: not_yours, not_found, wrong_state
+    when nothing is failing.
+    """
+    with transaction.atomic():
+        if _lock(lane) is None:
+            return DELETED
+        if not may_retry(lane, actor, clock.database_now()):
+            return NOT_YOURS
+        if not PresetFailure.objects.filter(lane=lane, count__gt=0).exists():
+            return Refusal("wrong_state", f"Nothing is failing on {lane}.")
+        _ask_for_reload(lane, actor, "another try was asked for")
+    return None
+
+
+def may_retry(lane: Lane, actor: User, now: datetime) -> bool:
+    """Whether this person may have a failed preset tried again: administrators, and the owner of
+    the slot in progress, which nobody else is served in."""
+    if actor.is_staff:
+        return True
+    own = Booking.objects.filter(lane=lane, owner=actor, state=State.CONFIRMED)
+    return own.filter(start__lte=now, end__gt=now).exists()
+
+
+def _ask_for_reload(lane: Lane, actor: User, sentence: str) -> None:
+    now = clock.database_now()
+    ReloadRequest.objects.update_or_create(lane=lane, defaults={"asked_at": now, "asked_by": actor})
+    _tell(lane, "reload", sentence, actor, now)
 
 
 def _lock(lane: Lane) -> Lane | None:

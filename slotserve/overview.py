@@ -10,6 +10,7 @@ from django.db.models.functions import RowNumber
 from bookings.models import Booking, State
 from lanes.estimates import ALMOST, eta, load_estimates, progress
 from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
+from slotserve.troubles import Trouble, trouble_of
 
 CLAIMS_SHOWN = 2  # the one in progress and the next
 
@@ -25,7 +26,7 @@ class LaneOverview:
     booking: Booking | None  # in progress
     next_booking: Booking | None
     choice: ManualChoice | None
-    failure: PresetFailure | None  # the newest in force
+    trouble: Trouble | None  # why what is wanted does not run
     estimate: float | None  # seconds the runtime's load takes
     progress: float | None  # 0..1 while starting
     eta: datetime | None  # when a starting server is expected to be ready
@@ -52,14 +53,6 @@ class LaneOverview:
         return round(left) if (self.progress or 0.0) < ALMOST else 0
 
     @property
-    def trouble(self) -> str:
-        """Why what is wanted does not run; empty when it does or is only loading."""
-        if self.phase == Phase.FAILED and self.runtime:
-            return self.runtime.reason
-        is_fallback = self.order is not None and self.order.is_fallback
-        return self.failure.reason if self.failure and is_fallback else ""
-
-    @property
     def is_host_silent(self) -> bool:
         """Whether nothing is known of the host, so that its report may be old."""
         host = self.lane.host
@@ -75,7 +68,7 @@ class _Facts:
     runtimes: dict[int, Runtime]
     bookings: dict[int, list[Booking]]
     choices: dict[int, ManualChoice]
-    failures: dict[int, PresetFailure]
+    failures: dict[int, list[PresetFailure]]
     estimates: dict[tuple[int, int], float]
 
 
@@ -89,7 +82,6 @@ def overviews(lanes: Iterable[Lane], now: datetime) -> list[LaneOverview]:
     lanes = list(lanes)
     orders = Order.objects.filter(lane__in=lanes).select_related("target__preset")
     choices = ManualChoice.objects.filter(lane__in=lanes, ended_at=None, until__gt=now)
-    failures = PresetFailure.objects.filter(lane__in=lanes, count__gt=0).order_by("failed_at")
     runtimes = _newest_runtimes(lanes)
     facts = _Facts(
         now=now,
@@ -97,7 +89,7 @@ def overviews(lanes: Iterable[Lane], now: datetime) -> list[LaneOverview]:
         runtimes=runtimes,
         bookings=_claims(lanes, now),
         choices={choice.lane_id: choice for choice in choices.select_related("preset")},
-        failures={failure.lane_id: failure for failure in failures},  # the last one wins
+        failures=_failures(lanes),
         estimates=load_estimates([(r.lane_id, r.revision.preset_id) for r in runtimes.values()]),
     )
     return [_overview(lane, facts) for lane in lanes]
@@ -131,6 +123,15 @@ def _claims(lanes: list[Lane], now: datetime) -> dict[int, list[Booking]]:
     return found
 
 
+def _failures(lanes: list[Lane]) -> dict[int, list[PresetFailure]]:
+    """Those in force, the oldest first."""
+    in_force = PresetFailure.objects.filter(lane__in=lanes, count__gt=0).order_by("failed_at")
+    found: dict[int, list[PresetFailure]] = {}
+    for failure in in_force.select_related("revision__preset"):
+        found.setdefault(failure.lane_id, []).append(failure)
+    return found
+
+
 def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
     order = facts.orders.get(lane.pk)
     runtime = _shown_runtime(facts.runtimes.get(lane.pk), order)
@@ -146,7 +147,7 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
         booking=next((b for b in claims if b.start <= facts.now), None),
         next_booking=next((b for b in claims if b.start > facts.now), None),
         choice=facts.choices.get(lane.pk),
-        failure=facts.failures.get(lane.pk),
+        trouble=trouble_of(runtime, order, facts.failures.get(lane.pk, []), facts.now),
         estimate=estimate,
         progress=loading[0] if loading else None,
         eta=loading[1] if loading else None,

@@ -20,6 +20,7 @@ urlpatterns = [
     path("lanes/<str:slug>/choose/", lanes.choose, name="choose"),
     path("lanes/<str:slug>/clear-choice/", lanes.clear_choice, name="clear-choice"),
     path("lanes/<str:slug>/reload/", lanes.reload, name="reload"),
+    path("lanes/<str:slug>/retry/", lanes.retry, name="retry"),
     path("lanes/<str:slug>/log/", lanes.log, name="log"),
     path("book/", bookings.book, name="book"),
     path("book/expect/", bookings.expect, name="expect"),

@@ -127,9 +127,9 @@ def test_a_pending_slot_before_loads_nothing(lane: Lane) -> None:
 
 def test_a_file_larger_than_the_gpu_memory_is_pointed_out(lane: Lane) -> None:
     large = builders.preset("large", model_file=builders.model_file(size_bytes=25 * 10**9))
-    assert "larger than the GPU memory" not in outlook_of(lane, large)  # the CPU has no such limit
+    assert "Larger than GPU memory" not in outlook_of(lane, large)  # the CPU has no such limit
     lane.gpus.add(builders.gpu(memory_bytes=24 * 10**9))
-    assert "larger than the GPU memory" in outlook_of(lane, large)
+    assert "Larger than GPU memory" in outlook_of(lane, large)
 
 
 def test_a_taken_time_is_said_before_it_is_sent(lane: Lane) -> None:

@@ -197,6 +197,6 @@ def test_a_lane_keeps_its_short_name_and_host(lane: Lane) -> None:
 def test_a_file_larger_than_any_lanes_memory_is_marked(lane: Lane) -> None:
     builders.model_file(size_bytes=25 * 10**9)
     client = signed_in("administrator")
-    assert "larger than GPU memory" not in client.get("/administration/").content.decode()
+    assert "Larger than GPU memory" not in client.get("/administration/").content.decode()
     lane.gpus.add(builders.gpu(memory_bytes=24 * 10**9))
-    assert "larger than GPU memory" in client.get("/administration/").content.decode()
+    assert "Larger than GPU memory" in client.get("/administration/").content.decode()

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from html import unescape
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -12,7 +13,7 @@ from django.utils.html import strip_tags
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from lanes import clock, ticks
-from lanes.models import Lane, Phase, Preset, PresetFailure
+from lanes.models import Lane, Phase, Preset, PresetFailure, Runtime
 from slotserve.web.notices import BROKER_AWAY, NEVER_TOLD, notice
 from tests import browser_pages as pages
 from tests import builders
@@ -59,27 +60,96 @@ def test_an_overdue_load_says_so(lane: Lane, preset: Preset, show: Show) -> None
     assert "Takes longer than the usual 16 s" in show()
 
 
-def test_a_failed_server_shows_its_reason(lane: Lane, preset: Preset, show: Show) -> None:
-    pages.runtime(lane, preset, Phase.FAILED, reason="out of memory", ended_at=clock.database_now())
+def test_a_failed_server_shows_why_and_what_to_try(lane: Lane, preset: Preset, show: Show) -> None:
+    now = clock.database_now()
+    cause: dict[str, Any] = {
+        "reason": "The GPU ran out of memory.",
+        "failure_kind": "gpu_memory",
+        "failure_line": "CUDA error: out of memory",
+        "failure_advice": "Lower -ngl or -c.",
+    }
+    pages.runtime(lane, preset, Phase.FAILED, ended_at=now, **cause)
+    PresetFailure.objects.create(
+        lane=lane, revision=builders.revision(preset), count=9, failed_at=now, reason="older"
+    )
+    failed = Runtime.objects.get()
+    PresetFailure.objects.create(
+        lane=lane, revision=failed.revision, count=2, failed_at=now, **cause
+    )
     text = show()
     assert "demo: failed" in text
-    assert "The model does not start out of memory" in text
+    assert (
+        "qwen does not run The GPU ran out of memory. What to try: Lower -ngl or -c. The line it "
+        "was read in CUDA error: out of memory Failed 2 times in a row; next try at "
+    ) in text
+
+
+def test_a_failure_whose_moment_has_come_is_tried_again(
+    lane: Lane, preset: Preset, show: Show
+) -> None:
+    now = clock.database_now()
+    pages.runtime(lane, preset, Phase.FAILED, reason="Boom.", ended_at=now)
+    failed = Runtime.objects.get()
+    PresetFailure.objects.create(
+        lane=lane, revision=failed.revision, count=1, failed_at=now - timedelta(seconds=31)
+    )
+    assert "Failed once; it is tried again now." in show()
 
 
 def test_a_fallback_shows_why_the_booked_model_does_not_run(
     lane: Lane, preset: Preset, show: Show
 ) -> None:
-    booked = builders.preset("booked")
-    assert booked.current is not None
     now = clock.database_now()
-    PresetFailure.objects.create(
-        lane=lane, revision=booked.current, count=1, failed_at=now, reason="no such flag: -x"
-    )
-    pages.order(lane, preset, is_fallback=True)
+    for slug, booking, reason in (("booked", 7, "No such flag: -x."), ("other", 8, "Boom.")):
+        PresetFailure.objects.create(
+            lane=lane,
+            revision=builders.revision(builders.preset(slug)),
+            count=1,
+            failed_at=now,
+            reason=reason,
+            booking_id_for=booking,
+        )
+    pages.order(lane, preset, is_fallback=True, booking_id_for=7)
     pages.runtime(lane, preset, Phase.READY)
     text = show()
-    assert "the default serves meanwhile no such flag: -x" in text
+    assert (
+        "booked, which is booked, does not run: the default serves meanwhile No such flag" in text
+    )
     assert "demo: ready" in text
+
+
+@pytest.mark.parametrize(("name", "is_shown"), [("administrator", True), ("member", False)])
+def test_who_may_retry_finds_the_button_on_the_lane_s_page(
+    lane: Lane, preset: Preset, name: str, is_shown: bool
+) -> None:
+    pages.runtime(lane, preset, Phase.FAILED, reason="Boom.", ended_at=clock.database_now())
+    client = Client()
+    client.force_login(builders.administrator() if name == "administrator" else builders.person())
+    assert ("Retry now" in client.get("/lanes/demo/").content.decode()) is is_shown
+
+
+def test_the_api_tells_a_failure_in_its_parts(lane: Lane, preset: Preset) -> None:
+    pages.runtime(
+        lane,
+        preset,
+        Phase.FAILED,
+        ended_at=clock.database_now(),
+        reason="A disk of the host is full.",
+        failure_kind="disk_full",
+    )
+    client = Client()
+    client.force_login(builders.person())
+    told = client.get("/api/v1/lanes/demo/").json()["runtime"]
+    assert told["failure"] == {
+        "preset": "qwen",
+        "kind": "disk_full",
+        "sentence": "A disk of the host is full.",
+        "line": "",
+        "advice": "",
+        "count": 0,
+        "retry_at": None,
+        "is_fallback": False,
+    }
 
 
 def test_a_failure_of_something_else_is_no_news(lane: Lane, preset: Preset, show: Show) -> None:

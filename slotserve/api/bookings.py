@@ -15,6 +15,7 @@ from bookings import services
 from bookings.models import Booking, Kind
 from gateway.models import Scope
 from lanes import clock
+from lanes.fitting import TOO_LARGE, is_too_large
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from slotserve.api.errors import refuse
@@ -33,6 +34,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
     preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
     status = serializers.SerializerMethodField()
     purpose = serializers.SerializerMethodField()
+    warnings = serializers.SerializerMethodField()
 
     class Meta:
         model = Booking
@@ -50,7 +52,14 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
             "purpose",
             "confirmed_at",
             "released_at",
+            "warnings",
         )
+
+    def get_warnings(self, booking: Booking) -> list[str]:
+        """What may go wrong, in sentences; it is booked all the same."""
+        if booking.preset is None or not is_too_large(booking.lane, booking.preset):
+            return []
+        return [f"{TOO_LARGE} of {booking.lane.slug}: {booking.preset.slug} may not load."]
 
     def get_purpose(self, booking: Booking) -> str:
         """For the owner and administrators; empty for others."""
@@ -116,8 +125,9 @@ class BookingViewSet(
     def get_queryset(self) -> QuerySet[Booking]:
         """Those that the caller may see, by the query's filters."""
         found = Booking.objects.visible_to(self.request.user).select_related(
-            "lane", "owner", "preset"
+            "lane", "owner", "preset__current__model_file"
         )
+        found = found.prefetch_related("lane__gpus")
         if self.action != "list":
             return found
         query = self.request.query_params

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from bookings.models import Booking
+from lanes.failures.causes import Kind
 from lanes.models import Gpu, Host, Lane, LaneEvent, Preset
 from slotserve.api.fields import AwareDateTimeField
 from slotserve.overview import LaneOverview
@@ -41,6 +42,19 @@ class SlotSerializer(serializers.ModelSerializer[Booking]):
         fields = ("id", "owner", "kind", "preset", "start", "end")
 
 
+class FailureSerializer(serializers.Serializer[Any]):
+    """Why what is wanted does not run, what to try, and when it is tried again."""
+
+    preset = serializers.CharField(source="revision.preset.slug")
+    kind = serializers.ChoiceField(choices=[kind.value for kind in Kind])
+    sentence = serializers.CharField()
+    line = serializers.CharField()
+    advice = serializers.CharField()
+    count = serializers.IntegerField()
+    retry_at = serializers.DateTimeField(allow_null=True)
+    is_fallback = serializers.BooleanField()
+
+
 class RuntimeSerializer(serializers.Serializer[LaneOverview]):
     """The model server and what it can do; pid and port for administrators alone."""
 
@@ -62,6 +76,7 @@ class RuntimeSerializer(serializers.Serializer[LaneOverview]):
         source="runtime.capabilities", child=serializers.CharField(), default=list
     )
     reason = serializers.CharField(source="runtime.reason", default="")
+    failure = FailureSerializer(source="trouble", allow_null=True)
     pid = serializers.IntegerField(source="runtime.pid", default=None, allow_null=True)
     port = serializers.IntegerField(source="runtime.port", default=None, allow_null=True)
 

@@ -99,6 +99,13 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
         refusal = choices.reload(self._lane(slug), actor=self._actor)
         return refuse(refusal) if refusal else Response({"detail": "Restarting the model server."})
 
+    @extend_schema(request=None, responses=shapes.DetailSerializer)
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, slug: str) -> Response:
+        """Try what failed at once (administrators, and whoever has the lane booked now)."""
+        refusal = choices.retry(self._lane(slug), actor=self._actor)
+        return refuse(refusal) if refusal else Response({"detail": "It is tried again now."})
+
     @extend_schema(responses=shapes.LogSerializer)
     @action(detail=True)
     def log(self, request: Request, slug: str) -> Response:

@@ -11,7 +11,8 @@ from rest_framework.response import Response
 from bookings import deleting
 from gateway.models import Scope
 from lanes import presets, services
-from lanes.models import Engine, Host, ModelFile, Preset
+from lanes.fitting import lanes_too_small
+from lanes.models import Engine, Host, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from slotserve.api.errors import refuse
 
@@ -46,6 +47,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
     environment = serializers.DictField(source="current.environment", child=serializers.CharField())
     notes = serializers.ListField(source="current.notes", child=serializers.CharField())
     aliases = serializers.ListField(source="current.aliases", child=serializers.CharField())
+    larger_than_gpu_memory_of = serializers.SerializerMethodField()
 
     class Meta:
         model = Preset
@@ -60,7 +62,12 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
             "environment",
             "notes",
             "aliases",
+            "larger_than_gpu_memory_of",
         )
+
+    def get_larger_than_gpu_memory_of(self, preset: Preset) -> list[str]:
+        """Lanes of its host whose GPU memory is smaller than its file: it may not load there."""
+        return [lane.slug for lane in lanes_too_small(self.context["lanes"], preset)]
 
     def to_representation(self, instance: Preset) -> dict[str, Any]:
         """Arguments and environment may tell of the host: for administrators alone."""
@@ -94,6 +101,11 @@ class PresetViewSet(
     lookup_value_regex = r"[a-z0-9][a-z0-9._-]*"
     read_scope = Scope.READ
     write_scope = Scope.ADMIN
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """The lanes, read once for the whole answer."""
+        lanes = Lane.objects.prefetch_related("gpus").order_by("slug")
+        return {**super().get_serializer_context(), "lanes": lanes}
 
     @extend_schema(request=PresetWriteSerializer, responses={201: PresetSerializer})
     def create(self, request: Request) -> Response:

@@ -17,6 +17,7 @@ from bookings import services
 from bookings.models import Booking, State
 from bookings.refusals import SlotTaken
 from lanes import clock
+from lanes.fitting import TOO_LARGE, is_too_large
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, members_only
@@ -49,6 +50,8 @@ def book(request: HttpRequest) -> HttpResponse:
     made = services.book(owner=member(request), **form.wish())
     if isinstance(made, Booking):
         messages.success(request, _made_words(made))
+        if made.preset and is_too_large(made.lane, made.preset):
+            messages.warning(request, f"{TOO_LARGE} of this lane: {made.preset.name} may not load.")
         return redirect("lane", made.lane.slug)
     form.add_error(None, made.words)
     context = _beside(request, form.cleaned_data["lane"], form, made, now)

@@ -9,6 +9,7 @@ from bookings.models import Kind
 from gateway.limits import MOST
 from gateway.models import Scope
 from gateway.tokens import DEFAULT_SCOPES
+from lanes.fitting import TOO_LARGE, lanes_too_small
 from lanes.models import Lane, Preset
 from slotserve.web.fields import (
     HostSelect,
@@ -84,7 +85,8 @@ class BookForm(StyledForm):
     def _offer_presets(self) -> None:
         """Of every host: the page shows those of the lane's, the service refuses the others."""
         presets = Preset.objects.filter(current__isnull=False).select_related("current__model_file")
-        choices = [(PRESET + preset.slug, preset.name) for preset in presets]
+        lanes = list(Lane.objects.filter(enabled=True).prefetch_related("gpus"))
+        choices = [(PRESET + preset.slug, _offered(preset, lanes)) for preset in presets]
         choices.append((WHOLE_GPU, "The whole GPU, without a model server"))
         self.fields["what"].choices = choices  # type: ignore[attr-defined]
         self.fields["what"].widget.hosts = {
@@ -92,6 +94,14 @@ class BookForm(StyledForm):
             for preset in presets
             if preset.current
         }
+
+
+def _offered(preset: Preset, lanes: list[Lane]) -> str:
+    """Its name, marked where it fits no lane of its host; for one lane the page says it below."""
+    host = preset.current.model_file.host_id if preset.current else None
+    small = lanes_too_small(lanes, preset)
+    is_marked = small and len(small) == sum(lane.host_id == host for lane in lanes)
+    return f"{preset.name} · {TOO_LARGE}" if is_marked else preset.name
 
 
 class ExtendForm(StyledForm):

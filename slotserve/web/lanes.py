@@ -88,11 +88,22 @@ def log(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "log.html", {"lane": found, "lines": lines})
 
 
+@members_only
+@require_POST
+def retry(request: HttpRequest, slug: str) -> HttpResponse:
+    """Try at once what failed."""
+    found = get_object_or_404(Lane, slug=slug)
+    refusal = choices.retry(found, actor=member(request))
+    say(request, refusal, "It is tried again now.")
+    return redirect("lane", slug)
+
+
 def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> HttpResponse:
     (view,) = overviews([lane], now)
     claims = lane.bookings.current(now).select_related("owner", "preset")[:CLAIMS_SHOWN]
     context = {
         "view": view,
+        "may_retry": view.trouble is not None and choices.may_retry(lane, member(request), now),
         "notice": notice(now),
         "lane": lane,
         "events": recent_events(lane),

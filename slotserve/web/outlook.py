@@ -12,6 +12,7 @@ from bookings.models import Booking, Kind, State
 from bookings.refusals import Interval, SlotTaken
 from bookings.sentences import clock as words_of
 from lanes.estimates import load_estimates, mean_loads
+from lanes.fitting import TOO_LARGE, is_too_large
 from lanes.models import Lane, Phase, Preset, Runtime
 
 
@@ -51,8 +52,8 @@ def expectations(scene: Scene) -> list[str]:
 def outlook(asked: Asked, now: datetime) -> list[str]:
     """The sentences about this wish."""
     said = expectations(_scene(asked, now))
-    if asked.preset and _is_too_large(asked.lane, asked.preset):
-        said.append("Its file is larger than the GPU memory of this lane: it may not load.")
+    if asked.preset and is_too_large(asked.lane, asked.preset):
+        said.append(f"{TOO_LARGE} of this lane: it may not load. You can book it all the same.")
     return said
 
 
@@ -130,10 +131,3 @@ def _is_loaded(lane: Lane, preset: Preset, before: Booking | None) -> bool:
         return before.kind == Kind.MODEL and before.preset_id == preset.pk
     ready = Runtime.objects.filter(lane=lane, ended_at=None, phase=Phase.READY)
     return ready.filter(revision=preset.current_id).exists()
-
-
-def _is_too_large(lane: Lane, preset: Preset) -> bool:
-    """Whether the file alone does not fit; lanes without GPUs have no such limit."""
-    memory = sum(gpu.memory_bytes for gpu in lane.gpus.all())
-    size = preset.current.model_file.size_bytes if preset.current else 0
-    return 0 < memory < size

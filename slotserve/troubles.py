@@ -1,0 +1,67 @@
+"""Why what a lane should run does not: for pages and REST. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lanes.backoff import retry_wait
+from lanes.models import Order, Phase, PresetFailure, PresetRevision, Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A failure that is in force."""
+
+    revision: PresetRevision
+    kind: str  # a word for programs; lanes/failures/causes.py has them
+    sentence: str
+    line: str  # where it was read; empty: nothing was written about it
+    advice: str
+    count: int  # failures in a row
+    retry_at: datetime | None  # None: its moment has come, or it waits for the default's load
+    is_fallback: bool  # the default serves meanwhile
+
+
+def trouble_of(
+    runtime: Runtime | None,
+    order: Order | None,
+    failures: Sequence[PresetFailure],
+    now: datetime,
+) -> Trouble | None:
+    """The failure of the server that is shown, or of the preset that the default stands in for.
+
+    `runtime` is the one that is shown; `failures` are those of the lane in force, the oldest first.
+    """
+    if runtime is not None and runtime.phase == Phase.FAILED:
+        same = [one for one in failures if one.revision_id == runtime.revision_id]
+        return _trouble(runtime, runtime.revision, same[-1] if same else None, now)
+    if order is None or not order.is_fallback:
+        return None
+    others = [one for one in failures if one.revision_id != order.target_id]
+    booked = [one for one in others if one.booking_id_for == order.booking_id_for] or others
+    if not booked:
+        return None
+    return _trouble(booked[-1], booked[-1].revision, booked[-1], now, is_fallback=True)
+
+
+def _trouble(
+    told: Runtime | PresetFailure,
+    revision: PresetRevision,
+    failure: PresetFailure | None,
+    now: datetime,
+    *,
+    is_fallback: bool = False,
+) -> Trouble:
+    retry_at = None
+    if failure is not None and failure.failed_at is not None:
+        retry_at = failure.failed_at + timedelta(seconds=retry_wait(failure.count))
+    return Trouble(
+        revision=revision,
+        kind=told.failure_kind or "unknown",
+        sentence=told.reason,
+        line=told.failure_line,
+        advice=told.failure_advice,
+        count=failure.count if failure else 0,
+        retry_at=retry_at if retry_at is not None and retry_at > now else None,
+        is_fallback=is_fallback,
+    )

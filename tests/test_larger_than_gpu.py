@@ -1,0 +1,75 @@
+"""Models that are larger than a lane's GPU memory: marked, and booked all the same."""
+
+import pytest
+from django.test import Client
+
+from lanes import clock
+from lanes.models import Lane, Preset
+from tests import builders
+from tests.builders import NOON, at, person
+
+pytestmark = pytest.mark.django_db
+WARNING = "Larger than GPU memory of small: big may not load."
+
+
+@pytest.fixture(autouse=True)
+def noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "database_now", lambda: NOON)
+
+
+@pytest.fixture
+def small() -> Lane:
+    lane = builders.lane("small")
+    lane.gpus.add(builders.gpu(memory_bytes=24 * 10**9))
+    return lane
+
+
+@pytest.fixture
+def big() -> Preset:
+    return builders.preset("big", model_file=builders.model_file(size_bytes=25 * 10**9))
+
+
+@pytest.fixture
+def member(small: Lane, big: Preset) -> Client:
+    client = Client()
+    client.force_login(person("member"))
+    return client
+
+
+def form(lane: str) -> dict[str, str]:
+    return {"lane": lane, "what": "preset:big", "begins": "now", "end": "2030-01-15T13:00"}
+
+
+def test_presets_name_the_lanes_on_whose_cards_they_do_not_fit(member: Client) -> None:
+    builders.preset("little")
+    builders.lane("cpu")
+    shown = {one["slug"]: one for one in member.get("/api/v1/presets/").json()["results"]}
+    assert shown["big"]["larger_than_gpu_memory_of"] == ["small"]
+    assert shown["little"]["larger_than_gpu_memory_of"] == []
+
+
+def test_the_booking_form_marks_what_fits_no_lane(member: Client) -> None:
+    assert "big · Larger than GPU memory" in member.get("/book/").content.decode()
+    large = builders.lane("large")
+    large.gpus.add(builders.gpu(memory_bytes=80 * 10**9))
+    assert "big · Larger than GPU memory" not in member.get("/book/").content.decode()
+
+
+def test_it_is_booked_all_the_same_with_a_warning(member: Client) -> None:
+    page = member.post("/book/", form("small"), follow=True).content.decode()
+    assert "Larger than GPU memory of this lane: big may not load." in page
+
+
+def test_the_api_books_it_with_a_warning(member: Client) -> None:
+    wish = {"lane": "small", "preset": "big", "end": at(60).isoformat()}
+    made = member.post("/api/v1/bookings/", wish, content_type="application/json")
+    assert (made.status_code, made.json()["warnings"]) == (201, [WARNING])
+    (listed,) = member.get("/api/v1/bookings/").json()["results"]
+    assert listed["warnings"] == [WARNING]
+
+
+def test_what_fits_has_no_warning(member: Client, small: Lane) -> None:
+    builders.booking(lane=small, preset=builders.preset("little"), owner=person("member"))
+    builders.booking(lane=small, kind="gpu", start=at(120), owner=person("member"))
+    found = member.get("/api/v1/bookings/").json()["results"]
+    assert [one["warnings"] for one in found] == [[], []]
