@@ -19,7 +19,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from lanes import clock, ports, processes, records, ticks, watch
+from lanes import clock, log_keeping, ports, processes, records, ticks, watch
 from lanes.engines import registry
 from lanes.engines.base import ServerSpec
 from lanes.models import Host, Lane, Order, Phase, PresetRevision, Runtime
@@ -50,6 +50,7 @@ def start(lane: Lane, step: Start) -> Runtime | Refusal | None:
 
 def spawn(lane: Lane, runtime: Runtime, key: str) -> None:
     """Start the shim of this runtime. What fails from here on shows as a server that never was."""
+    log_keeping.tidy(lane.pk)
     order = json.dumps(shim_order(lane, runtime, key)).encode()
     names = {
         **_passed_on(),
@@ -100,13 +101,6 @@ def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
     }
 
 
-def log_path(lane_pk: int) -> Path:
-    """Where the output of a lane's servers goes."""
-    path = Path(settings.SLOTSERVE_DATA) / "logs"
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path / f"lane-{lane_pk}.log"
-
-
 def _claim(lane: Lane, step: Start, key: str) -> Runtime | Refusal | None:
     """The row of a new runtime, if the order is still the one that was decided from."""
     Host.objects.select_for_update().get(pk=lane.host_id)  # its ports are given one at a time
@@ -144,8 +138,9 @@ def _create(
         address=lane.host.address,
         port=port,
         sealed_key=Sealer(read_table_keys()).seal(key),
-        log_path=str(log_path(lane.pk)),
     )
+    runtime.log_path = str(log_keeping.folder_of(runtime))
+    runtime.save(update_fields=["log_path"])
     tell(lane, now, "starting", f"loading {revision.preset}")
     ticks.plan_soon()
     return runtime

@@ -8,7 +8,7 @@ import logging
 
 from django.conf import settings
 
-from lanes import acting, barrier, ending, host_reports, records, ticks, watch
+from lanes import acting, barrier, ending, host_reports, log_keeping, records, ticks, watch
 from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
 from lanes.models import Host, Lane
 from lanes.seeing import Sight, limits, see
@@ -54,6 +54,7 @@ def look_host(host_key: str) -> None:
         if host.unreachable_since is not None:
             ticks.request_plan()  # it is back: have that told
         measure_files(host)
+        log_keeping.tidy_all()
 
 
 def _converge(lane: Lane) -> float | None:

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from lanes import supervisor, ticks
+from lanes import log_reading, supervisor, ticks
 
 
 @shared_task(name=ticks.LOOK_TASK)
@@ -16,3 +16,12 @@ def look(lane_pk: int, key: str) -> None:
 def look_host(host_key: str) -> None:
     """Look at every lane of this worker's host."""
     supervisor.look_host(host_key)
+
+
+@shared_task(name=ticks.LOG_TASK)
+def put_log_pages(run: int, page: int, key: str) -> None:
+    """Put pages of a run's log where the web reads them; who asks meanwhile waits for these."""
+    try:
+        log_reading.put_pages(run, page)
+    finally:
+        ticks.taken_up(key)

@@ -5,6 +5,7 @@ SET NX in Valkey, and a broker that is down only means that the next beat does t
 """
 
 import logging
+import threading
 from datetime import datetime
 from functools import partial
 
@@ -20,24 +21,27 @@ log = logging.getLogger(__name__)
 
 PLAN_TASK = "slotserve.plan"
 LOOK_TASK = "slotserve.look"
+LOG_TASK = "slotserve.put_log_pages"
 INGEST_TASK = "slotserve.ingest"
 NOTICES_TASK = "slotserve.notices"
 EXPIRES_SECONDS = 30
 PENDING_SECONDS = 5  # how long a lost message can hold up the next request for the same tick
 _client: redis.Redis | None = None
+_making = threading.Lock()
 
 
 def valkey() -> redis.Redis:
     """This process's client of Valkey, with short limits; it reconnects by itself."""
     global _client  # noqa: PLW0603 - one connection pool a process
-    if _client is None:
-        _client = redis.Redis.from_url(
-            settings.REDIS_URL,
-            socket_timeout=1.0,
-            socket_connect_timeout=1.0,
-            retry=Retry(NoBackoff(), 1),  # a booking waits for it: once more, and at once
-        )
-    return _client
+    with _making:  # a second client would close its connections when the first takes its place
+        if _client is None:
+            _client = redis.Redis.from_url(
+                settings.REDIS_URL,
+                socket_timeout=1.0,
+                socket_connect_timeout=1.0,
+                retry=Retry(NoBackoff(), 1),  # a booking waits for it: once more, and at once
+            )
+        return _client
 
 
 def host_queue(host_key: str) -> str:
@@ -80,6 +84,12 @@ def request_look(lane_pk: int, host_key: str, delay: float = 0.0) -> None:
     """Queue one look of a lane's host, now or in `delay` seconds; one pending look for each."""
     key = f"ss:tick:look:{lane_pk}" + (":later" if delay else "")
     _send(LOOK_TASK, key=key, queue=host_queue(host_key), args=(lane_pk, key), delay=delay)
+
+
+def request_log(run: int, host_key: str, page: int) -> None:
+    """Have the run's host put a page of its log into Valkey; one pending request for each."""
+    key = f"ss:tick:log:{run}:{page}"
+    _send(LOG_TASK, key=key, queue=host_queue(host_key), args=(run, page, key))
 
 
 def request_ingest() -> None:

@@ -204,6 +204,7 @@ SLOTSERVE_RUN_AS = read_text("SLOTSERVE_RUN_AS")
 SLOTSERVE_PORT_FIRST = read_whole("SLOTSERVE_PORT_FIRST", 18100, least=1024)
 SLOTSERVE_PORT_LAST = read_whole("SLOTSERVE_PORT_LAST", 18999, least=1024)
 SLOTSERVE_LOG_BYTES = read_whole("SLOTSERVE_LOG_BYTES", 10 * 2**20, least=65536)
+SLOTSERVE_LOG_RUNS = read_whole("SLOTSERVE_LOG_RUNS", 5, least=1)
 
 # --- Gateway --------------------------------------------------------------------------------
 SLOTSERVE_GATEWAY_URL = read_text("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")

@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from slotserve.web import administration, bookings, hosts, lanes, notice_pages, ready, tokens
+from slotserve.web import administration, bookings, hosts, lanes, logs, notice_pages, ready, tokens
 
 # Django's own log-in page knows neither the limit of attempts nor second factors.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -21,7 +21,7 @@ urlpatterns = [
     path("lanes/<str:slug>/clear-choice/", lanes.clear_choice, name="clear-choice"),
     path("lanes/<str:slug>/reload/", lanes.reload, name="reload"),
     path("lanes/<str:slug>/retry/", lanes.retry, name="retry"),
-    path("lanes/<str:slug>/log/", lanes.log, name="log"),
+    path("lanes/<str:slug>/log/", logs.log, name="log"),
     path("book/", bookings.book, name="book"),
     path("book/expect/", bookings.expect, name="expect"),
     path("bookings/", bookings.mine, name="bookings"),

@@ -27,6 +27,8 @@ STATUS_OF = {
     "not_administrator": status.HTTP_403_FORBIDDEN,
     "needs_approval": status.HTTP_403_FORBIDDEN,
     "busy": status.HTTP_503_SERVICE_UNAVAILABLE,
+    "host_unreachable": status.HTTP_503_SERVICE_UNAVAILABLE,
+    "broker_away": status.HTTP_503_SERVICE_UNAVAILABLE,
 }
 
 

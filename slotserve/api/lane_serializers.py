@@ -156,12 +156,6 @@ class EventSerializer(serializers.ModelSerializer[LaneEvent]):
         return actor.username if actor else None
 
 
-class LogSerializer(serializers.Serializer[Any]):
-    """The end of a model server's own output."""
-
-    lines = serializers.ListField(child=serializers.CharField())
-
-
 class ExplainSerializer(serializers.Serializer[Any]):
     """The facts and the decision as text."""
 

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from django.contrib.auth.models import User
+from django.http import StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status, viewsets
 from rest_framework.decorators import action
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,6 +18,7 @@ from gateway.models import Scope
 from lanes import clock, log_reading, services
 from lanes.models import Lane
 from lanes.refusals import Refusal
+from slotserve.api import lane_logs
 from slotserve.api import lane_serializers as shapes
 from slotserve.api.errors import refuse
 from slotserve.api.fields import AwareDateTimeField
@@ -106,14 +109,26 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
         refusal = choices.retry(self._lane(slug), actor=self._actor)
         return refuse(refusal) if refusal else Response({"detail": "It is tried again now."})
 
-    @extend_schema(responses=shapes.LogSerializer)
-    @action(detail=True)
-    def log(self, request: Request, slug: str) -> Response:
-        """The end of the model server's own output (administrators)."""
+    @extend_schema(
+        parameters=[lane_logs.LogQuerySerializer],
+        responses={(200, "application/json"): lane_logs.LogSerializer, (200, "text/plain"): str},
+    )
+    @action(detail=True, renderer_classes=[JSONRenderer, lane_logs.PlainTextRenderer])
+    def log(self, request: Request, slug: str) -> Response | StreamingHttpResponse:
+        """The model server's own output, of this run or an earlier one (administrators)."""
         lane = self._lane(slug)
         if not self._actor.is_staff:
-            return refuse(Refusal("not_administrator", "Server logs are for administrators."))
-        return Response({"lines": log_reading.tail_of_lane(lane)})
+            return refuse(lane_logs.ADMINISTRATORS)
+        return lane_logs.read_log(lane, request)
+
+    @extend_schema(responses=lane_logs.RunSerializer(many=True))
+    @action(detail=True)
+    def runs(self, request: Request, slug: str) -> Response:
+        """The newest runs of the model server, whose logs are kept (administrators)."""
+        lane = self._lane(slug)
+        if not self._actor.is_staff:
+            return refuse(lane_logs.ADMINISTRATORS)
+        return Response(lane_logs.RunSerializer([*log_reading.runs(lane)], many=True).data)
 
     @extend_schema(responses=shapes.EventSerializer(many=True))
     @action(detail=True)

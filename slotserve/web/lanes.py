@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import choices
-from lanes import clock, log_reading
+from lanes import clock
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.overview import lanes_for_people, overviews, recent_events
@@ -77,15 +77,6 @@ def reload(request: HttpRequest, slug: str) -> HttpResponse:
     refusal = choices.reload(found, actor=member(request))
     say(request, refusal, "The model server is restarted.")
     return redirect("lane", slug)
-
-
-@staff_required
-@require_safe
-def log(request: HttpRequest, slug: str) -> HttpResponse:
-    """The end of the model server's own output."""
-    found = get_object_or_404(Lane, slug=slug)
-    lines = log_reading.tail_of_lane(found)
-    return render(request, "log.html", {"lane": found, "lines": lines})
 
 
 @members_only
