@@ -18,7 +18,7 @@ class Trouble:
     line: str  # where it was read; empty: nothing was written about it
     advice: str
     count: int  # failures in a row
-    retry_at: datetime | None  # None: its moment has come, or it waits for the default's load
+    retry_at: datetime | None  # None: its moment has come, or the default serves: the decision says
     is_fallback: bool  # the default serves meanwhile
 
 
@@ -53,7 +53,7 @@ def _trouble(
     is_fallback: bool = False,
 ) -> Trouble:
     retry_at = None
-    if failure is not None and failure.failed_at is not None:
+    if failure is not None and failure.failed_at is not None and not is_fallback:
         retry_at = failure.failed_at + timedelta(seconds=retry_wait(failure.count))
     return Trouble(
         revision=revision,

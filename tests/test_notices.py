@@ -91,7 +91,7 @@ def test_the_head_of_each_page_counts_the_unread(client: Client) -> None:
     client.force_login(notice.recipient)
     page = client.get("/notices/").content.decode()
     assert NEWS.sentence in page
-    assert 'bg-red text-red-fg">1<' in page
+    assert 'aria-label="Notices, 1 unread"' in page
     later = Notice.objects.create(
         recipient=notice.recipient, key="later", kind="x", sentence="Later.", at=notice.at
     )
