@@ -4,7 +4,8 @@
 
 SQLite in a temporary folder; with SLOTSERVE_TEST_POSTGRES, a test database there. In the same run
 a control reads the same rows as plain tuples: the ratio of the two says more than the seconds do.
-Fails when a tick takes more than ten queries.
+Fails when a tick takes more than ten queries, or its median is over 250 ms. With SQLite the whole
+tick is this process's work, so where others keep the cores busy its time on a core is what counts.
 """
 
 import argparse
@@ -52,12 +53,13 @@ from lanes.models import (  # noqa: E402
 )
 
 MOST_QUERIES = 10
+MOST_TICK_MS = 250.0
 PRESETS = 40
 PAST_RUNTIMES = 20  # of each lane
 
 
 def main() -> int:
-    """Set up, measure, print; 1 when a tick takes too many queries."""
+    """Set up, measure, print; 1 when a tick takes too many queries or too long."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in (("lanes", 200), ("bookings", 20_000), ("loads", 20_000), ("ticks", 30)):
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -159,16 +161,20 @@ def _measure(ticks: int) -> int:
         outcome = plan_lanes()
     rows = _control_rows()
     tick, control = _medians(plan_lanes, rows, ticks)
+    on_core = statistics.median(_core_seconds(plan_lanes) for _ in range(ticks))
     print(f"database          {connection.vendor}")
     print(f"lanes, bookings   {len(outcome.decisions)}, {Booking.objects.count()}")
     print(f"first tick        {first * 1000:.0f} ms, writing every order")
     print(f"queries           {len(queries)} in a tick that changes nothing")
-    print(f"tick, median      {tick * 1000:.1f} ms of {ticks}")
+    print(f"tick, median      {tick * 1000:.1f} ms of {ticks}: {MOST_TICK_MS:.0f} ms at most")
+    print(f"on a core, median {on_core * 1000:.1f} ms")
     print(f"control, median   {control * 1000:.1f} ms: the same rows as plain tuples")
     print(f"ratio             {tick / control:.1f}")
     for query in queries:
         print(f"  {float(query['time']) * 1000:5.0f} ms  {' '.join(query['sql'].split())[:60]}")
-    return 0 if len(queries) <= MOST_QUERIES and not outcome.failed else 1
+    counted = min(tick, on_core) if connection.vendor == "sqlite" else tick
+    is_kept = len(queries) <= MOST_QUERIES and counted * 1000 <= MOST_TICK_MS
+    return 0 if is_kept and not outcome.failed else 1
 
 
 def _control_rows() -> Callable[[], None]:
@@ -198,6 +204,12 @@ def _seconds(call: Callable[[], object]) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
+
+
+def _core_seconds(call: Callable[[], object]) -> float:
+    began = time.process_time()
+    call()
+    return time.process_time() - began
 
 
 if __name__ == "__main__":
