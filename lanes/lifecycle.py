@@ -35,8 +35,12 @@ from lanes.steps import (
     Wanted,
 )
 
-LOADING_LOOK = 0.25  # seconds between looks while a server loads
+LOADING_LOOK = 0.25  # seconds between looks while a server loads, at most
+SOONEST_LOOK = 0.05  # and at least
+LATE_SHARE = 0.05  # of the load so far: by so much a ready server may be found too late
 MOVING_LOOK = 0.1  # while it drains or stops, or something is swept
+FIRST_DRAIN_LOOK = 0.03  # in its first second: mostly nothing runs, and edges say so at once
+FIRST_DRAIN_SECONDS = 1.0
 STEADY_SECONDS = 60.0  # ready for so long is success; an earlier exit is a failure
 SECOND_EXIT_SECONDS = 600.0  # a second exit of a steady server within this backs off
 AFTER_DRAIN_SECONDS = 1.0  # the edges' time to end what still runs at drain_until
@@ -128,7 +132,7 @@ def _starting(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now:
         return SendTerm(seen.trouble)
     if seen.age >= limits.load:
         return SendTerm(seen.trouble or f"it did not become ready within {limits.load:g} s")
-    return KeepWaiting(LOADING_LOOK)
+    return KeepWaiting(min(LOADING_LOOK, max(SOONEST_LOOK, seen.age * LATE_SHARE)))
 
 
 def _ready(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now: datetime) -> Step:
@@ -159,7 +163,8 @@ def _draining(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now:
     deadline = running.drain_until + timedelta(seconds=AFTER_DRAIN_SECONDS)
     if seen.barrier is Barrier.ZERO or now >= deadline:
         return SendTerm()
-    return KeepWaiting(MOVING_LOOK)
+    has_just_begun = running.drain_until > longest - timedelta(seconds=FIRST_DRAIN_SECONDS)
+    return KeepWaiting(FIRST_DRAIN_LOOK if has_just_begun else MOVING_LOOK)
 
 
 def _stopping(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now: datetime) -> Step:

@@ -118,6 +118,8 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
     ),
     # --- starting ---
     "loads": (KEEP, STARTING, KeepWaiting(0.25)),
+    "loads for a second": (KEEP, replace(STARTING, age=1.0), KeepWaiting(0.05)),
+    "loads for two seconds": (KEEP, replace(STARTING, age=2.0), KeepWaiting(0.1)),
     "answers": (KEEP, replace(STARTING, is_healthy=True), MarkReady()),
     "just within the load timeout": (KEEP, replace(STARTING, age=599.9), KeepWaiting(0.25)),
     "load timeout": (
@@ -200,6 +202,11 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
     # --- draining ---
     "requests run": (OTHER, replace(DRAINING, barrier=Barrier.BUSY), KeepWaiting(0.1)),
     "nobody knows": (OTHER, DRAINING, KeepWaiting(0.1)),
+    "has just begun to drain": (
+        OTHER,
+        with_runtime(DRAINING, drain_until=later(29.5)),
+        KeepWaiting(0.03),
+    ),
     "all is quiet": (OTHER, replace(DRAINING, barrier=Barrier.ZERO), SendTerm()),
     "at drain_until": (OTHER, with_runtime(DRAINING, drain_until=NOON), KeepWaiting(0.1)),
     "just before a second after": (
