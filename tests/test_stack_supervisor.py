@@ -12,7 +12,7 @@ from lanes import processes
 from slotserve.stack import leftovers
 from slotserve.stack.output import Output
 from slotserve.stack.record import Record
-from slotserve.stack.supervisor import Part, Supervisor, how_it_ended
+from slotserve.stack.supervisor import Part, Supervisor, how_it_ended, next_wait
 
 pytestmark = pytest.mark.process
 DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True)"
@@ -69,6 +69,14 @@ async def test_a_grandchild_that_holds_the_output_does_not_hide_the_end(
     began = time.monotonic()
     assert await supervisor.run(python(code)) == 0
     assert time.monotonic() - began < 2.5
+
+
+def test_waits_grow_to_four_seconds_and_begin_anew_after_a_steady_minute() -> None:
+    waits = [0.0]
+    for _ in range(6):
+        waits.append(next_wait(waits[-1], lasted=1.0))
+    assert waits[1:] == [0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
+    assert next_wait(4.0, lasted=60.0) == 0.5
 
 
 async def test_a_part_that_ends_is_started_again_with_growing_waits(

@@ -13,7 +13,7 @@ from pathlib import Path
 from slotserve.stack.output import Output
 from slotserve.stack.record import Record
 
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
+FIRST_WAIT, LONGEST_WAIT = 0.5, 4.0  # a lane whose part was killed is right again in ten seconds
 STEADY_SECONDS = 60.0
 LAST_WORDS_SECONDS = 1.0
 CANNOT_START = 127
@@ -68,16 +68,14 @@ class Supervisor:
         self._hurry.set()
 
     async def _keep(self, part: Part) -> None:
-        wait = FIRST_WAIT
+        wait = 0.0
         while True:
             began = time.monotonic()
             status = await self._run_or_say_why(part)
-            if time.monotonic() - began >= STEADY_SECONDS:
-                wait = FIRST_WAIT
+            wait = next_wait(wait, lasted=time.monotonic() - began)
             how = how_it_ended(status)
             self._output.say(f"{part.name} ended ({how}); starting it again in {wait:g} s")
             await asyncio.sleep(wait)
-            wait = min(wait * 2, LONGEST_WAIT)
 
     async def _run_or_say_why(self, part: Part) -> int:
         """`run`, with a line in place of an exception when the program cannot be started."""
@@ -130,6 +128,13 @@ class Supervisor:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         await exit_
+
+
+def next_wait(wait: float, *, lasted: float) -> float:
+    """Seconds until a part that ended is started again, after the wait before (0: none yet)."""
+    if lasted >= STEADY_SECONDS:
+        return FIRST_WAIT
+    return min(max(FIRST_WAIT, wait * 2), LONGEST_WAIT)
 
 
 def how_it_ended(status: int) -> str:
