@@ -15,12 +15,12 @@ import asyncio
 import os
 import sys
 import time
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from bench.installation import HOST_KEY, Installation
 from bench.soak_parts.edges import Edges
-from bench.soak_parts.judge import Evidence, Server, Slot, faults, outcomes, read_served
+from bench.soak_parts.judge import Evidence, Server, faults, outcomes, read_served
 from bench.soak_parts.members import Asked, Members
 from bench.soak_parts.model_server import write_wrapper
 
@@ -36,25 +36,18 @@ installation = Installation(
     SLOTSERVE_PORT_LAST="24999",
 )
 
-from django.contrib.auth.models import User  # noqa: E402
-
-from bookings import services  # noqa: E402
-from bookings.models import Booking, Kind  # noqa: E402
-from gateway import tokens  # noqa: E402
+from bench.soak_parts.cast import LANES, MEMBERS, PRESETS, Turns, book_all, set_up  # noqa: E402
 from gateway.models import UsageRecord  # noqa: E402
 from gateway.usage import ingest  # noqa: E402
 from lanes import clock, ticks  # noqa: E402
-from lanes.models import Host, Lane, ModelFile, Preset, PresetRevision, Runtime  # noqa: E402
+from lanes.models import Host, Runtime  # noqa: E402
 from lanes.stopping import stop_all  # noqa: E402
 from wire.edges import EDGES, decode_report  # noqa: E402
 
-MEMBERS = ("ada", "bob", "eve", "kim")
-LANES = ("left", "right")
-PRESETS = ("small", "middle", "large")
 SLOT_SECONDS = 20.0
 RESTART_SECONDS = 25.0
 SETTLE_SECONDS = 20.0
-FREE_EVERY, GPU_EVERY = 3, 7  # of the slots
+FIRST_SECONDS = 10.0  # until the first slot
 
 
 def main() -> int:
@@ -69,10 +62,11 @@ def main() -> int:
     try:
         installation.migrate()
         program = write_wrapper(installation.folder / "llama-server", log)
-        keys = set_up()
+        host = Host.objects.create(key=HOST_KEY, name=HOST_KEY)
+        keys = set_up(host, installation.folder)
         installation.start_workers(SLOTSERVE_LLAMA_SERVER=str(program))
         edges = Edges(3, installation.folder / "edge.log")
-        slots = book_all(wanted.minutes * 60)
+        slots = book_all(turns(wanted.minutes * 60))
         asked = asyncio.run(soak(keys, edges, wanted.minutes * 60))
         left = wait_for_zero()
         ends = (edges.kills, edges.stops)
@@ -107,59 +101,10 @@ async def soak(keys: dict[str, str], edges: Edges, seconds: float) -> list[Asked
     return members.asked
 
 
-def set_up() -> dict[str, str]:
-    """Members with a token each, lanes with a default, presets; the tokens by member."""
-    host = Host.objects.create(key=HOST_KEY, name=HOST_KEY)
-    presets = [make_preset(host, slug) for slug in PRESETS]
-    for slug in LANES:
-        Lane.objects.create(slug=slug, name=slug, host=host, default_preset=presets[0])
-    keys = {}
-    for name in MEMBERS:
-        user = User.objects.create(username=name)
-        made = tokens.create_token(
-            owner=user, name="soak", scopes=["inference"], lanes=[], expires_at=None
-        )
-        assert isinstance(made, tuple), made
-        keys[name] = made[1]
-    return keys
-
-
-def make_preset(host: Host, slug: str) -> Preset:
-    """A preset of an empty file."""
-    path = installation.folder / f"{slug}.gguf"
-    path.touch()
-    file = ModelFile.objects.create(host=host, path=str(path), name=slug, size_bytes=0)
-    preset = Preset.objects.create(slug=slug, name=slug)
-    preset.current = PresetRevision.objects.create(preset=preset, number=1, model_file=file)
-    preset.save()
-    return preset
-
-
-def book_all(seconds: float) -> list[Slot]:
-    """Slots back to back on both lanes, from a little later until the end."""
-    first = clock.database_now() + timedelta(seconds=10)
-    count = int(seconds / SLOT_SECONDS)
-    return [
-        slot
-        for lane_number, slug in enumerate(LANES)
-        for number in range(count)
-        if number % FREE_EVERY
-        for slot in [book(Lane.objects.get(slug=slug), number, lane_number, first)]
-    ]
-
-
-def book(lane: Lane, number: int, offset: int, first: datetime) -> Slot:
-    """One slot: its member and preset go round, each at its own pace."""
-    start = first + timedelta(seconds=number * SLOT_SECONDS + offset * SLOT_SECONDS / 2)
-    end = start + timedelta(seconds=SLOT_SECONDS)
-    owner = User.objects.get(username=MEMBERS[(number + offset) % len(MEMBERS)])
-    is_gpu = number % GPU_EVERY == 0
-    preset = None if is_gpu else Preset.objects.get(slug=PRESETS[(number + offset) % len(PRESETS)])
-    kind = Kind.GPU if is_gpu else Kind.MODEL
-    made = services.book(owner=owner, lane=lane, kind=kind, preset=preset, start=start, end=end)
-    if not isinstance(made, Booking):
-        sys.exit(f"{lane} {start}: {made.words}")
-    return Slot(lane.slug, owner.username, start.timestamp(), end.timestamp())
+def turns(seconds: float) -> Turns:
+    """Slots from a little later until the end."""
+    first = clock.database_now() + timedelta(seconds=FIRST_SECONDS)
+    return Turns(first, SLOT_SECONDS, int(seconds / SLOT_SECONDS))
 
 
 def servers() -> list[Server]:

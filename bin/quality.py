@@ -43,6 +43,8 @@ def missing_parts() -> list[str]:
         )
     if not any(shutil.which(name) for name in CHROMIUMS):
         missing.append("pages in a browser (install chromium)")
+    if not any(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")):
+        missing.append("a stepped clock (install libfaketime)")
     return missing
 
 

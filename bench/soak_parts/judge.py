@@ -44,6 +44,7 @@ class Served:
     at: float
     end: float
     how: str  # whole, or cut
+    lane: str = ""  # its primary key
 
 
 @dataclass(frozen=True, slots=True)

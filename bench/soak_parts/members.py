@@ -12,7 +12,6 @@ from typing import Any
 
 import aiohttp
 
-ASKERS = 5  # at once, for each member
 _PAD = 2**20
 _WAYS = {
     "short": 40,
@@ -40,6 +39,8 @@ class Asked:
     code: str = ""  # of a refusal or of an error in the stream
     is_whole: bool = False
     trouble: str = ""
+    model: str = ""  # that it named
+    fallback: str = ""  # the preset that the answer says served in its place
 
 
 @dataclass(slots=True)
@@ -50,13 +51,15 @@ class Members:
     lanes: list[str]
     models: list[str]
     edges: Callable[[], list[int]]
+    at_once: int = 5  # for each member
     asked: list[Asked] = field(default_factory=list)
     is_over: bool = False
 
     async def ask_until_over(self) -> None:
         """Everybody at once."""
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-            askers = [self._ask_on(session, user) for user in self.keys for _ in range(ASKERS)]
+            users = [user for user in self.keys for _ in range(self.at_once)]
+            askers = [self._ask_on(session, user) for user in users]
             await asyncio.gather(*askers)
 
     async def _ask_on(self, session: aiohttp.ClientSession, user: str) -> None:
@@ -77,6 +80,7 @@ class Members:
         path = random.choice(["", *(f"/lanes/{lane}" for lane in self.lanes)])
         url = f"http://127.0.0.1:{one.edge}{path}/v1/chat/completions"
         wish = self._wish(one)
+        one.model = wish["model"]
         headers = {"Authorization": f"Bearer {self.keys[one.user]}"}
         if one.way == "bad key":
             headers = {"Authorization": "Bearer ss_nobody"}
@@ -85,6 +89,7 @@ class Members:
         try:
             async with session.post(url, json=wish, headers=headers) as answer:
                 one.status = answer.status
+                one.fallback = answer.headers.get("X-SlotServe-Fallback", "")
                 if one.way == "leaves" and answer.status == 200:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(random.uniform(0.0, 0.4)):

@@ -1,10 +1,13 @@
 """A stand-in for llama-server that notes each request and how it ended, in a file.
 
+While it lives it holds a lock for its lane, next to that file: when somebody holds it already, two
+servers of one lane live at once, which goes into a file of its own.
 Takes llama-server's flags and its key. A chat asks for `tokens` pieces, `pace` seconds apart.
 """
 
 import argparse
 import asyncio
+import fcntl
 import json
 import os
 import shlex
@@ -16,6 +19,7 @@ from aiohttp import web
 
 LOAD_SECONDS = 0.6
 SLOTS = 4
+LANE = os.environ.get("SLOTSERVE_LANE", "")
 _BODY_BYTES = 64 * 2**20
 
 
@@ -25,6 +29,26 @@ def write_wrapper(path: Path, log: Path) -> Path:
     path.write_text(f'#!/usr/bin/env bash\nexec {command} "$@"\n')
     path.chmod(0o755)
     return path
+
+
+def doubles_of(log: Path) -> Path:
+    """Where servers note that another one of their lane lived when they began."""
+    return log.with_suffix(".doubles")
+
+
+def hold_lane(log: Path) -> int:
+    """The lane's lock, held until this process ends however it ends."""
+    handle = os.open(log.with_suffix(f".lane-{LANE}"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        other = os.pread(handle, 20, 0).decode()
+        with doubles_of(log).open("a") as doubles:
+            doubles.write(f"lane {LANE}: process {os.getpid()} began while {other} lived\n")
+        return handle
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, str(os.getpid()).encode(), 0)
+    return handle
 
 
 class ModelServer:
@@ -62,7 +86,7 @@ class ModelServer:
             how = "whole"
             return answer
         finally:
-            fields = {"id": wish["id"], "user": wish["user"], "alias": self._alias}
+            fields = {"id": wish["id"], "user": wish["user"], "alias": self._alias, "lane": LANE}
             times = {"port": self._port, "at": began, "end": time.time()}
             self._log.write(json.dumps({**fields, **times, "how": how}) + "\n")
 
@@ -91,6 +115,7 @@ def main() -> None:
     parser.add_argument("--port", type=int)
     parser.add_argument("--alias")
     given, _ = parser.parse_known_args()
+    hold_lane(given.log)
     server = ModelServer(given.log, given.alias, given.port)
     app = web.Application(client_max_size=_BODY_BYTES)
     app.router.add_get("/health", server.health)

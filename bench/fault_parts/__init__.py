@@ -1,0 +1,1 @@
+"""Parts of bench/faults.py: an installation that is broken on purpose, and who watches it."""

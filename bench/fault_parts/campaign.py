@@ -1,0 +1,92 @@
+"""Bout after bout: break, wait until every lane is right again, go on."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db import DatabaseError
+
+from bench.fault_parts.breaking import Breaker, Fault
+from bench.fault_parts.right import Watcher
+from bench.fault_parts.site import DRAIN_SECONDS, STOP_SECONDS
+from bench.fault_parts.times import Busyness
+from bench.soak_parts.model_server import LOAD_SECONDS
+from lanes.models import Lane
+
+SLACK_SECONDS = 10.0
+MOST_IN_A_BOUT = 4
+PAUSE_SECONDS = (0.0, 1.5)  # between faults of a bout
+POLL_SECONDS = 0.2
+FIRST_SECONDS = 120.0  # until all is well for the first time
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """How a lane came back after a bout."""
+
+    lane: str
+    faults: tuple[str, ...]
+    seconds: float
+    plain: float  # the promise, were the machine free
+    limit: float  # stretched by how busy it was
+    wrong: str  # what was still wrong at the limit; empty: it came back in time
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Who breaks and who watches."""
+
+    breaker: Breaker
+    watcher: Watcher
+    busyness: Busyness
+
+    def begin(self) -> None:
+        """Wait until all is well for the first time."""
+        self._settle([], time.time(), FIRST_SECONDS)
+
+    def run(self, count: int) -> Iterator[Recovery]:
+        """So many faults; each bout's recoveries as they are known."""
+        while len(self.breaker.made) < count:
+            yield from self._bout(count - len(self.breaker.made))
+
+    def _bout(self, most: int) -> list[Recovery]:
+        size = min(self.breaker.chance.randint(1, MOST_IN_A_BOUT), most)
+        made = [self._fault() for _ in range(size)]
+        found = self._settle(made, made[-1].end, SLACK_SECONDS)
+        slowest = max(found, key=lambda one: one.seconds)
+        print(
+            f"{len(self.breaker.made):4} {', '.join(slowest.faults)}: right after "
+            f"{slowest.seconds:.1f} s of {slowest.limit:.1f} s {slowest.wrong}",
+            flush=True,
+        )
+        return found
+
+    def _fault(self) -> Fault:
+        fault = self.breaker.make()
+        time.sleep(self.breaker.chance.uniform(*PAUSE_SECONDS))
+        return fault
+
+    def _settle(self, made: list[Fault], since: float, slack: float) -> list[Recovery]:
+        """Wait for every lane, each with its own limit."""
+        waiting = {lane.slug: lane for lane in self.breaker.lanes}
+        names = tuple(f"{fault.name} {fault.lane}".strip() for fault in made)
+        found = []
+        while waiting:
+            for slug, lane in list(waiting.items()):
+                wrong, rest = self._look(lane)
+                seconds = time.time() - since
+                promised = DRAIN_SECONDS + STOP_SECONDS + LOAD_SECONDS + slack
+                limit = promised * self.busyness.since(since) + rest
+                if not wrong or seconds > limit:
+                    found.append(Recovery(slug, names, seconds, promised + rest, limit, wrong))
+                    del waiting[slug]
+            time.sleep(POLL_SECONDS)
+        return found
+
+    def _look(self, lane: Lane) -> tuple[str, float]:
+        """What is wrong with a lane now, and how long its target may rest."""
+        try:
+            wrong = self.watcher.wrong(lane) or self.watcher.wrong_pages()
+            return wrong, self.watcher.retry_seconds(lane)
+        except DatabaseError as error:
+            return f"the database: {error}", 0.0

@@ -1,0 +1,113 @@
+"""Whether a lane is as it should be: asked of the planner, the processes and the gateway.
+
+Imported once Django is set up on the installation's database.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import httpx
+
+from bench.fault_parts.stack import Stack
+from bench.fault_parts.times import Clock
+from bookings.facts import situations
+from bookings.models import Booking
+from bookings.planner import decide
+from bookings.situation import Decision, Target
+from lanes.backoff import retry_wait
+from lanes.models import Lane, PresetFailure, Runtime
+from lanes.processes import Stat
+
+ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Looks at an installation from outside."""
+
+    stack: Stack
+    clock: Clock
+    keys: dict[str, str]  # tokens by member
+
+    def now(self) -> datetime:
+        """By the product's clock."""
+        return datetime.fromtimestamp(self.clock.at(_our_time()), UTC)
+
+    def wrong(self, lane: Lane) -> str:
+        """What is not yet as it should be; empty when all is."""
+        decision = self._decision(lane)
+        runtime = Runtime.objects.filter(lane=lane, ended_at=None).select_related("revision")
+        alive = runtime.first()
+        servers = self.stack.model_servers(lane.pk)
+        if decision.target is None:
+            return _wrong_with_nothing(alive, servers)
+        return _wrong_with(decision.target, alive, servers) or self._wrong_answer(lane)
+
+    def retry_seconds(self, lane: Lane) -> float:
+        """How long the lane's target may rest, because its server was a victim."""
+        target = self._decision(lane).target
+        if target is None:
+            return 0.0
+        rows = PresetFailure.objects.filter(lane=lane, revision=target.revision_id, count__gt=0)
+        return max((retry_wait(row.count) for row in rows), default=0.0)
+
+    def wrong_pages(self) -> str:
+        """Whether the pages and the gateway answer."""
+        for url in (
+            f"http://127.0.0.1:{self.stack.web_port}/accounts/login/",
+            f"http://127.0.0.1:{self.stack.gateway_port}/ready",
+        ):
+            try:
+                answer = httpx.get(url, trust_env=False, timeout=ANSWER_SECONDS)
+            except httpx.HTTPError as error:
+                return f"{url}: {error}"
+            if answer.status_code != httpx.codes.OK:
+                return f"{url} answers {answer.status_code}: {answer.text[:300]}"
+        return ""
+
+    def _decision(self, lane: Lane) -> Decision:
+        now = self.now()
+        return decide(situations([lane], now)[lane.pk], now)
+
+    def _wrong_answer(self, lane: Lane) -> str:
+        """Whether who may call is answered: the owner of the slot in progress, else anybody."""
+        now = self.now()
+        slot = Booking.objects.filter(lane=lane, start__lte=now, end__gt=now).first()
+        user = slot.owner.username if slot else next(iter(self.keys))
+        wish = {"model": "auto", "user": user, "id": uuid.uuid4().hex, "tokens": 1, "pace": 0.01}
+        try:
+            answer = httpx.post(
+                f"http://127.0.0.1:{self.stack.gateway_port}/lanes/{lane.slug}/v1/chat/completions",
+                json={**wish, "messages": []},
+                headers={"Authorization": f"Bearer {self.keys[user]}"},
+                trust_env=False,
+                timeout=ANSWER_SECONDS,
+            )
+        except httpx.HTTPError as error:
+            return f"{user} gets no answer: {error!r}"
+        is_served = answer.status_code == httpx.codes.OK
+        return "" if is_served else f"{user} gets {answer.status_code} {answer.text[:200]}"
+
+
+def _wrong_with_nothing(alive: Runtime | None, servers: list[Stat]) -> str:
+    if alive is not None:
+        return f"nothing is wanted, and {alive.revision} is {alive.phase}"
+    return f"nothing is wanted, and {_pids(servers)} run" if servers else ""
+
+
+def _wrong_with(target: Target, alive: Runtime | None, servers: list[Stat]) -> str:
+    if alive is None or alive.phase != "ready" or alive.revision_id != target.revision_id:
+        found = f"{alive.revision} is {alive.phase}" if alive else "there is no server"
+        return f"{target.preset} is wanted, and {found}"
+    if [server.pid for server in servers] != [alive.pid]:
+        return f"{alive.pid} is reported, and {_pids(servers)} run"
+    return ""
+
+
+def _pids(servers: list[Stat]) -> str:
+    return " and ".join(f"process {server.pid}" for server in servers) or "no process"
+
+
+def _our_time() -> float:
+    return datetime.now(UTC).timestamp()

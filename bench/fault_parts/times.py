@@ -1,0 +1,105 @@
+"""Two measures of time in a campaign: the stepped clock of the product, and a busy machine."""
+
+import statistics
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WORK_SECONDS = 0.1  # on a core, for one sample: a shorter one would be let in before others
+SAMPLE_EVERY = 1.0
+SLEEP = """import select, time
+time.sleep = lambda seconds: select.select([], [], [], seconds) and None
+"""
+
+
+@dataclass(slots=True)
+class Clock:
+    """The product's clock: ours and an offset that libfaketime adds. Keeps all its steps."""
+
+    file: Path
+    steps: list[tuple[float, float]] = field(default_factory=list)  # our time, offset since then
+
+    def __post_init__(self) -> None:
+        self.step_to(0.0)
+
+    def step_to(self, offset: float) -> None:
+        """From now on every process of the product is this many seconds ahead of us."""
+        new = self.file.with_suffix(".new")
+        new.write_text(f"{offset:+.3f}\n")
+        new.replace(self.file)
+        self.steps.append((time.time(), offset))
+
+    @property
+    def offset(self) -> float:
+        """Seconds that the product is ahead now."""
+        return self.steps[-1][1]
+
+    def at(self, moment: float) -> float:
+        """What the product's clock showed at one of our moments."""
+        offsets = [offset for since, offset in self.steps if since <= moment]
+        return moment + (offsets[-1] if offsets else 0.0)
+
+    def is_near_step(self, moment: float, seconds: float) -> bool:
+        """Whether it was stepped in the seconds before."""
+        return any(0 <= moment - since <= seconds for since, _ in self.steps[1:])
+
+
+def find_faketime() -> Path | None:
+    """The library for programs with threads, where Debian's package puts it; None: not here."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    return found[0] if found else None
+
+
+def faketime_environment(library: Path, clock: Clock) -> dict[str, str]:
+    """Variables that put a program and its children under that clock; waits stay as they are.
+
+    libfaketime breaks waits until a moment of the monotonic clock, which is how Python sleeps: so
+    Python is taught to sleep in another way.
+    """
+    taught = clock.file.with_name("taught")
+    taught.mkdir(exist_ok=True)
+    (taught / "sitecustomize.py").write_text(SLEEP)
+    return {
+        "PYTHONPATH": str(taught),
+        "LD_PRELOAD": str(library),
+        "FAKETIME_TIMESTAMP_FILE": str(clock.file),
+        "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "NO_FAKE_STAT": "1",
+    }
+
+
+class Busyness:
+    """How many times longer work takes here than on a free core: sampled all the time.
+
+    Ten seconds that a promise gives are ten seconds of a machine that has time.
+    """
+
+    def __init__(self) -> None:
+        self._samples: list[tuple[float, float]] = []
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def since(self, moment: float) -> float:
+        """The slowest sample from one of our moments on; 1 at least."""
+        return max((ratio for at, ratio in self._samples if at >= moment), default=1.0)
+
+    @property
+    def overall(self) -> float:
+        """The mean of the whole run; 1 at least."""
+        ratios = [ratio for _, ratio in self._samples]
+        return max(1.0, statistics.mean(ratios)) if ratios else 1.0
+
+    def stop(self) -> None:
+        """No more samples."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(SAMPLE_EVERY):
+            began, worked = time.monotonic(), time.thread_time()
+            while time.thread_time() - worked < WORK_SECONDS:
+                pass
+            self._samples.append((time.time(), (time.monotonic() - began) / WORK_SECONDS))

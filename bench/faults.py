@@ -1,0 +1,172 @@
+"""Random faults under traffic: everything is killed, emptied, filled up or stepped, and comes back.
+
+    .venv/bin/python -m bench.faults [--faults 300] [--seed N] [--report FILE] [--keep FOLDER]
+
+The whole product as bin/up runs it, kept up as an init system would, on a small disk of its own
+(root; else no fault fills it) under a clock of its own (libfaketime; else none is stepped). Slots
+of 20 s go from member to member and preset to preset on two lanes while members ask all the time.
+Faults come in bouts of one to four, right after each other; then every lane must be right again
+(order, processes, an answer through the gateway) within drain + stop + load + 10 s, and the time
+that a preset rests after a failure (docs/scheduling.md) where its server was the victim. These
+seconds are those of a machine that has time: how much longer work takes is measured all along, and
+stretches them.
+Afterwards what members and model servers noted is compared. Fails when a promise was broken: a lane
+too late, two servers of one lane at once, a process left behind, somebody served in another's slot,
+an answer of another model, an error 500, a preset that rests though its server was no victim.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import secrets
+import statistics
+import sys
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import django
+
+from bench.fault_parts.site import Site, environment
+from bench.fault_parts.stack import temporary_folder
+
+folder = temporary_folder()
+os.environ.update(environment(folder))
+django.setup()
+
+from bench.fault_parts.breaking import Breaker  # noqa: E402
+from bench.fault_parts.campaign import Campaign, Recovery  # noqa: E402
+from bench.fault_parts.judge import Evidence, broken_promises  # noqa: E402
+from bench.fault_parts.right import Watcher  # noqa: E402
+from bench.soak_parts.cast import LANES, PRESETS, Turns, book_all, set_up  # noqa: E402
+from bench.soak_parts.judge import outcomes, read_served  # noqa: E402
+from bench.soak_parts.members import Members  # noqa: E402
+from lanes import clock  # noqa: E402
+from lanes.models import Host, Lane, LaneEvent  # noqa: E402
+
+SLOT_SECONDS = 20.0  # three times as long at most on a busy machine
+SECONDS_FOR_A_FAULT = 25.0  # at most on the average: for so long slots are booked
+FIRST_SECONDS = 15.0  # until the first slot
+AT_ONCE = 1  # requests of each member
+
+
+def main() -> int:
+    """Set up, break, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--faults", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--keep", type=Path, help="a folder for logs and notes")
+    wanted = parser.parse_args()
+    print(f"seed {wanted.seed}", flush=True)
+    site = Site.open(folder)
+    try:
+        text, found = campaign(site, wanted.faults, wanted.seed)
+    finally:
+        site.stack.stop()
+        if wanted.keep:
+            site.keep(wanted.keep)
+        site.stack.left()
+        site.close()
+    print(text)
+    if wanted.report:
+        wanted.report.write_text(text)
+    return 1 if found else 0
+
+
+def campaign(site: Site, count: int, seed: int) -> tuple[str, list[str]]:
+    """All of it; the report and the broken promises."""
+    host = Host.objects.get()
+    keys = set_up(host, site.folder)
+    lanes = list(Lane.objects.order_by("pk"))
+    slots = book_all(turns(count, SLOT_SECONDS * min(site.busyness.overall, 3.0)))
+    chance = random.Random(seed)
+    breaker = Breaker(site.stack, site.disk, site.clock if site.can_step else None, lanes, chance)
+    watcher = Watcher(site.stack, site.clock, keys)
+    ports = [site.stack.gateway_port]
+    members = Members(keys, list(LANES), list(PRESETS), lambda: ports, AT_ONCE)
+    faults = Campaign(breaker, watcher, site.busyness)
+    faults.begin()
+    recoveries = asyncio.run(under_traffic(members, faults, count))
+    evidence = Evidence(
+        asked=members.asked,
+        served=read_served(site.served),
+        slots=slots,
+        lanes={str(lane.pk): lane.slug for lane in lanes},
+        made=breaker.made,
+        counted_failures=LaneEvent.objects.filter(
+            kind="failed", sentence__contains="next try in"
+        ).count(),
+        clock=site.clock,
+        busyness=site.busyness.overall,
+    )
+    found = [*late(recoveries), *broken_promises(evidence, site.served), *ended(site)]
+    return report(site, evidence, recoveries, found), found
+
+
+async def under_traffic(members: Members, faults: Campaign, count: int) -> list[Recovery]:
+    """The faults while members ask."""
+    asking = asyncio.create_task(members.ask_until_over())
+    try:
+        return await asyncio.to_thread(lambda: list(faults.run(count)))
+    finally:
+        members.is_over = True
+        await asking
+
+
+def turns(count: int, slot_seconds: float) -> Turns:
+    """Enough slots for so many faults."""
+    first = clock.database_now() + timedelta(seconds=FIRST_SECONDS)
+    seconds = 120 + count * SECONDS_FOR_A_FAULT
+    return Turns(first, slot_seconds, int(seconds / slot_seconds))
+
+
+def late(recoveries: list[Recovery]) -> list[str]:
+    """Lanes that were not right again in time."""
+    return [
+        f"{one.lane} was not right {one.seconds:.1f} s after {', '.join(one.faults)} "
+        f"(limit {one.limit:.1f} s): {one.wrong}"
+        for one in recoveries
+        if one.wrong
+    ]
+
+
+def ended(site: Site) -> list[str]:
+    """Stop the product: its exit status, and what it left behind."""
+    status = site.stack.stop()
+    return [*([f"bin/up ended with status {status}"] if status else []), *site.stack.left()]
+
+
+def report(site: Site, evidence: Evidence, recoveries: list[Recovery], found: list[str]) -> str:
+    """What happened, for people."""
+    seconds = sorted(one.seconds for one in recoveries)
+    lines = [
+        f"# {len(evidence.made)} random faults",
+        "",
+        f"{len(evidence.asked)} requests, {len(evidence.served)} at model servers; "
+        f"bin/up was started {site.stack.restarts} times again.",
+        f"Lanes were right again after {statistics.median(seconds):.1f} s (median), "
+        f"{sum(one.seconds <= one.plain for one in recoveries)} of {len(seconds)} times within the "
+        "promise without any stretching, "
+        f"{seconds[-1]:.1f} s (longest). Work took {evidence.busyness:.1f} times as long as on a "
+        "machine that has time.",
+        *(f"**Not tried: {words}.**" for words in site.missing()),
+        "",
+        "| fault | times |",
+        "|---|---|",
+        *(f"| {name} | {n} |" for name, n in Counter(f.name for f in evidence.made).most_common()),
+        "",
+        "| outcome | requests |",
+        "|---|---|",
+        *(f"| {name} | {number} |" for name, number in outcomes(evidence.asked)),
+        "",
+        f"Broken promises: {len(found) or 'none'}",
+        *(f"- {words}" for words in found[:50]),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
