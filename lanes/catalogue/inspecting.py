@@ -1,0 +1,123 @@
+"""Reads the headers of a model's files: its facts, or a sentence about what is wrong with it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from lanes.catalogue import hugging_face
+from lanes.catalogue.facts import Facts, UnreachableError, UnreadableError
+from lanes.catalogue.gguf import GgufHeader, read_gguf
+from lanes.catalogue.grouping import (
+    CONFIG,
+    HUGGING_FACE,
+    INDEX,
+    TEMPLATES,
+    TOKENIZER,
+    FileSeen,
+    Found,
+)
+from lanes.catalogue.opening import opened
+from lanes.catalogue.safetensors import read_safetensors
+
+PROJECTOR = "clip"  # the architecture of a projector's file
+SETTLING_NS = 30 * 10**9
+MISSING_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What was read of one model; `trouble` is empty when it can be loaded as far as is known."""
+
+    facts: Facts = field(default_factory=Facts)
+    trouble: str = ""
+    is_settled: bool = True  # else it is to be read again at the next scan
+
+
+def inspect(found: Found, now_ns: int) -> Inspected:
+    """Read the headers of all its files. `now_ns` is this machine's wall clock."""
+    try:
+        facts = _of_folder(found) if found.kind == HUGGING_FACE else _of_ggufs(found)
+    except UnreadableError as error:
+        is_settled = not (_is_fresh(found, now_ns) or isinstance(error, UnreachableError))
+        return Inspected(trouble=str(error), is_settled=is_settled)
+    if _is_fresh(found, now_ns):
+        words = "It was written to a moment ago and may still be being copied."
+        return Inspected(facts, words, is_settled=False)
+    return Inspected(facts)
+
+
+def _is_fresh(found: Found, now_ns: int) -> bool:
+    return abs(now_ns - found.modified_ns) < SETTLING_NS
+
+
+def _of_ggufs(found: Found) -> Facts:
+    if len(found.files) < found.parts:
+        raise UnreadableError(
+            f"{len(found.files)} of its {found.parts} parts are there: copy the others beside them."
+        )
+    headers = [_header(each, is_part=found.parts > 1) for each in found.files]
+    if headers[0].parts > 1 and found.parts == 1:
+        raise UnreadableError(
+            f"It is one of {headers[0].parts} parts, and its name does not say so: name them "
+            "…-00001-of-00005.gguf and so on, as llama.cpp expects."
+        )
+    first = headers[0].facts
+    if first.architecture == PROJECTOR:
+        raise UnreadableError(
+            "It is a projector, not a model: put mmproj into its name and it goes with its model."
+        )
+    if not first.architecture:
+        raise UnreadableError("Its header names no architecture: llama.cpp cannot load it.")
+    weights: Counter[str] = sum((each.weights for each in headers), Counter())
+    parameters = sum(each.facts.parameters or 0 for each in headers)
+    most = weights.most_common(1)
+    return replace(
+        first,
+        parameters=parameters or None,
+        quantisation=first.quantisation or (most[0][0] if most else ""),
+    )
+
+
+def _header(file: FileSeen, *, is_part: bool) -> GgufHeader:
+    try:
+        with opened(file.path) as source:
+            return read_gguf(source)
+    except UnreadableError as error:
+        raise type(error)(f"{file.name}: {error}" if is_part else str(error)) from error
+
+
+def _of_folder(found: Found) -> Facts:
+    config = _json(found, CONFIG)
+    index = _json(found, INDEX)
+    present = {each.name for each in found.files}
+    missing = sorted(hugging_face.shards_promised(index) - present)
+    if missing:
+        shown = ", ".join(missing[:MISSING_SHOWN])
+        more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""
+        raise UnreadableError(f"{shown}{more} of its weights are not there: copy the rest.")
+    parameters, weights = 0, Counter[str]()
+    for each in found.files:
+        with opened(each.path) as source:
+            header = read_safetensors(source, hugging_face.packed_bits(config))
+        parameters += header.parameters
+        weights += header.weights
+    facts = hugging_face.with_weights(hugging_face.facts_of(config), parameters, weights)
+    return replace(facts, has_chat_template=_has_template(found))
+
+
+def _has_template(found: Found) -> bool:
+    if any(each.name in TEMPLATES and each.size for each in found.beside):
+        return True
+    return bool(_json(found, TOKENIZER).get("chat_template"))
+
+
+def _json(found: Found, name: str) -> Mapping[str, Any]:
+    """A JSON file of the folder; empty when there is none."""
+    path = next((each.path for each in found.beside if each.name == name), None)
+    if path is None:
+        return {}
+    with opened(path) as source:
+        if source.size > hugging_face.MOST_BYTES:
+            raise UnreadableError(f"Its {name} is far too large: download it again.")
+        return hugging_face.parsed(name, source.read_at(0, source.size))
