@@ -74,7 +74,8 @@ def delete_host(host: Host, *, actor: User) -> Refusal | None:
 def delete_preset(preset: Preset, *, actor: User) -> Refusal | None:
     """Delete a preset that neither runs, is wanted, nor was ever booked.
 
-    Refusals: not_administrator; in_use (InTheWay); has_history: its past bookings are kept.
+    Refusals: not_administrator; in_use (InTheWay); has_history (InTheWay): its past bookings,
+    which are kept, are listed.
     """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
@@ -82,11 +83,9 @@ def delete_preset(preset: Preset, *, actor: User) -> Refusal | None:
         one_edit_at_a_time()
         Preset.objects.select_for_update().get(pk=preset.pk)
         refusal = _in_the_way(str(preset), Q(revision__preset=preset), Q(preset=preset))
-        refusal = refusal or _wanted(preset)
+        refusal = refusal or _wanted(preset) or _past(preset)
         if refusal:
             return refusal
-        if Booking.objects.filter(Q(preset=preset) | Q(pinned_revision__preset=preset)).exists():
-            return Refusal("has_history", f"{preset} has been booked, and past bookings are kept.")
         Runtime.objects.filter(revision__preset=preset).delete()
         ManualChoice.objects.filter(preset=preset).delete()
         Preset.objects.filter(pk=preset.pk).update(current=None)
@@ -127,6 +126,17 @@ def _wanted(preset: Preset) -> InTheWay | None:
         *_part("ordered on", [str(order.lane) for order in ordered.select_related("lane")]),
     ]
     return InTheWay("in_use", f"{preset} is {' and '.join(held)}.") if held else None
+
+
+def _past(preset: Preset) -> InTheWay | None:
+    """The refusal that lists the bookings it was for, newest first, if there are any."""
+    booked = Booking.objects.filter(Q(preset=preset) | Q(pinned_revision__preset=preset))
+    past = list(booked.select_related("lane").order_by("-start"))
+    if not past:
+        return None
+    (listed,) = _part("bookings", [str(booking) for booking in past])
+    words = f"{preset} has been booked, and past bookings are kept: {listed}."
+    return InTheWay("has_history", words, booking_ids=tuple(booking.pk for booking in past))
 
 
 def _part(what: str, names: list[str]) -> list[str]:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 from django.db import transaction
 
+from lanes.catalogue.registering import add_folder, register_model_file
 from lanes.models import Gpu, Host, Lane, ModelFile, Preset
 from lanes.presets import save_preset
 from lanes.refusals import Refusal
-from lanes.services import register_model_file, save_lane
+from lanes.services import save_lane
 
 LANE = "demo"
 PRESET = "smollm2"
@@ -35,7 +36,13 @@ def ensure_demo(host: Host, model_path: Path) -> Lane | Refusal:
 
 def _model_file(host: Host, path: Path) -> ModelFile | Refusal:
     known = host.model_files.filter(path=str(path)).first()
-    return known or register_model_file(host=host, path=str(path), name="SmolLM2 135M Instruct")
+    if known:
+        return known
+    # What else is put beside it is found. At the first start only: it may be removed.
+    folder = add_folder(host=host, path=str(path.parent), actor=None)
+    if isinstance(folder, Refusal) and folder.code != "already_registered":
+        return folder
+    return register_model_file(host=host, path=str(path), name="SmolLM2 135M Instruct")
 
 
 def _make_lane(host: Host) -> Lane | Refusal:

@@ -1,15 +1,11 @@
-"""Hosts, model files and lanes: what administrators and the first start write.
+"""Hosts and lanes: what administrators and the first start write.
 
 `actor` is who asks; None is SlotServe itself, at its first start.
 """
 
-import os
-import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TypedDict, Unpack
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -17,11 +13,9 @@ from lanes import clock, ticks
 from lanes.events import add_event
 from lanes.gpus import discover
 from lanes.locking import one_edit_at_a_time
-from lanes.models import Gpu, Host, Lane, ModelFile, Preset
+from lanes.models import Gpu, Host, Lane, Preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
-
-_PART_OF_SEVERAL = re.compile(r"(.+)-\d{5}-of-\d{5}\.gguf")
 
 
 class LaneWish(TypedDict, total=False):
@@ -54,57 +48,6 @@ def register_host(key: str, name: str) -> Host | Refusal:
             defaults={"host": host, "name": found.name, "memory_bytes": found.memory_bytes},
         )
     return host
-
-
-@transaction.atomic
-def register_model_file(
-    *, host: Host, path: str, name: str, actor: User | None = None
-) -> ModelFile | Refusal:
-    """A file that this host's servers can load, with its size.
-
-    Only the host itself can look at its files; elsewhere the size is 0 until its worker has.
-    """
-    if actor is not None and not actor.is_staff:
-        return not_administrator()
-    if not os.path.isabs(path):
-        return Refusal("no_such_file", "Give the file's whole path, beginning with /.")
-    file = Path(os.path.normpath(path))
-    is_here = host.key == settings.SLOTSERVE_HOST_KEY
-    if is_here and not (file.is_file() and os.access(file, os.R_OK)):
-        return Refusal("no_such_file", f"{file} is not a file that can be read on {host.name}.")
-    one_edit_at_a_time()
-    if host.model_files.filter(path=str(file)).exists():
-        return Refusal("already_registered", "This file is already registered on that host.")
-    size = size_on_disk(file) if is_here else 0
-    made = ModelFile(host=host, path=str(file), name=name, size_bytes=size)
-    refusal = refusal_of(made)
-    if refusal:
-        return refusal
-    made.save()
-    return made
-
-
-def measure_files(host: Host) -> None:
-    """Sizes of this host's files that were registered on another machine: estimates need them."""
-    for made in host.model_files.filter(size_bytes=0):
-        file = Path(made.path)
-        if file.is_file():
-            host.model_files.filter(pk=made.pk).update(size_bytes=size_on_disk(file))
-            ticks.plan_soon()
-
-
-def size_on_disk(file: Path) -> int:
-    """Bytes of the file; of all its parts when it is the first of a split GGUF."""
-    several = _PART_OF_SEVERAL.fullmatch(file.name)
-    if several is None:
-        return file.stat().st_size
-    parts = file.parent.glob("*.gguf")
-    same = (
-        part
-        for part in parts
-        if (other := _PART_OF_SEVERAL.fullmatch(part.name)) and other[1] == several[1]
-    )
-    return sum(part.stat().st_size for part in same)
 
 
 @transaction.atomic

@@ -9,10 +9,10 @@ import logging
 from django.conf import settings
 
 from lanes import acting, barrier, ending, host_reports, log_keeping, records, ticks, watch
+from lanes.catalogue import scanning
 from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
 from lanes.models import Host, Lane
 from lanes.seeing import Sight, limits, see
-from lanes.services import measure_files
 from lanes.steps import KeepWaiting, Nothing
 
 log = logging.getLogger(__name__)
@@ -53,8 +53,9 @@ def look_host(host_key: str) -> None:
     if host_reports.report_seen(host):
         if host.unreachable_since is not None:
             ticks.request_plan()  # it is back: have that told
-        measure_files(host)
         log_keeping.tidy_all()
+    if scanning.is_due():
+        ticks.request_scan(host.key)
 
 
 def _converge(lane: Lane) -> float | None:

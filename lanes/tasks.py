@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from lanes import log_reading, supervisor, ticks
+from lanes.catalogue import hashing, scanning
 
 
 @shared_task(name=ticks.LOOK_TASK)
@@ -25,3 +26,21 @@ def put_log_pages(run: int, page: int, key: str) -> None:
         log_reading.put_pages(run, page)
     finally:
         ticks.taken_up(key)
+
+
+@shared_task(name=ticks.SCAN_TASK)
+def scan_models(host_key: str, key: str) -> None:
+    """Look through the folders of this worker's host; again soon when there was no time for all."""
+    ticks.taken_up(key)
+    if scanning.scan_host(host_key):
+        ticks.request_scan(host_key)
+    ticks.request_hash(host_key)
+
+
+@shared_task(name=ticks.HASH_TASK)
+def hash_models(host_key: str, key: str) -> None:
+    """Hash models of this worker's host for about a second; the next step follows by itself."""
+    ticks.taken_up(key)
+    delay = hashing.hash_step(host_key)
+    if delay is not None:
+        ticks.request_hash(host_key, delay=delay)

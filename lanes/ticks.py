@@ -24,6 +24,8 @@ LOOK_TASK = "slotserve.look"
 LOG_TASK = "slotserve.put_log_pages"
 INGEST_TASK = "slotserve.ingest"
 NOTICES_TASK = "slotserve.notices"
+SCAN_TASK = "slotserve.scan_models"
+HASH_TASK = "slotserve.hash_models"
 EXPIRES_SECONDS = 30
 PENDING_SECONDS = 5  # how long a lost message can hold up the next request for the same tick
 _client: redis.Redis | None = None
@@ -102,6 +104,23 @@ def request_notices() -> None:
     """Queue one telling of what people should know; one pending for all who ask."""
     key = "ss:tick:notices"
     _send(NOTICES_TASK, key=key, queue="plan", args=(key,))
+
+
+def scan_soon(host_key: str) -> None:
+    """After this transaction commits, have the host look for models; never fails the caller."""
+    transaction.on_commit(partial(request_scan, host_key), robust=True)
+
+
+def request_scan(host_key: str, delay: float = 0.0) -> None:
+    """Queue one look of a host through its folders of models; one pending for all who ask."""
+    key = f"ss:tick:scan:{host_key}"
+    _send(SCAN_TASK, key=key, queue=host_queue(host_key), args=(host_key, key), delay=delay)
+
+
+def request_hash(host_key: str, delay: float = 0.0) -> None:
+    """Queue one step of hashing a host's models; one pending for all who ask."""
+    key = f"ss:tick:hash:{host_key}"
+    _send(HASH_TASK, key=key, queue=host_queue(host_key), args=(host_key, key), delay=delay)
 
 
 def taken_up(key: str) -> None:

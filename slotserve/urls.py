@@ -4,7 +4,17 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
 
-from slotserve.web import administration, bookings, hosts, lanes, logs, notice_pages, ready, tokens
+from slotserve.web import (
+    administration,
+    bookings,
+    hosts,
+    lanes,
+    logs,
+    models,
+    notice_pages,
+    ready,
+    tokens,
+)
 
 # Django's own log-in page knows neither the limit of attempts nor second factors.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -49,7 +59,23 @@ urlpatterns = [
     path("administration/hosts/", hosts.page, name="hosts"),
     path("administration/hosts/<str:key>/", hosts.edit, name="edit-host"),
     path("administration/hosts/<str:key>/delete/", hosts.delete, name="delete-host"),
-    path("administration/models/new/", administration.add_model_file, name="new-model-file"),
+    path("administration/models/", models.page, name="models"),
+    path("administration/models/new/", models.add_file, name="new-model-file"),
+    path("administration/models/folders/new/", models.add_folder, name="new-model-folder"),
+    re_path(
+        r"^administration/models/folders/(?P<pk>\d{1,18})/remove/$",
+        models.remove_folder,
+        name="remove-model-folder",
+    ),
+    path("administration/models/hosts/<str:key>/", models.rescan, name="rescan-models"),
+    re_path(
+        r"^administration/models/(?P<pk>\d{1,18})/preset/$",
+        models.make_preset,
+        name="preset-of-model",
+    ),
+    re_path(
+        r"^administration/models/(?P<pk>\d{1,18})/forget/$", models.forget, name="forget-model"
+    ),
     path("ready/", ready.ready, name="ready"),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),

@@ -26,7 +26,9 @@ STAFF_PAGES = [
     "/administration/lanes/new/",
     "/administration/lanes/demo/",
     "/administration/presets/small/",
+    "/administration/models/",
     "/administration/models/new/",
+    "/administration/models/folders/new/",
     "/lanes/demo/log/",
 ]
 

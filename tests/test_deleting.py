@@ -159,9 +159,15 @@ def test_a_preset_that_lanes_want_is_refused_with_their_names() -> None:
 
 def test_a_preset_that_was_booked_or_pinned_is_kept() -> None:
     booked, pinned = builders.preset(), builders.preset()
-    builders.booking(preset=booked, pinned_revision=pinned.current, start=at(-60), end=NOON)
+    booking = builders.booking(
+        preset=booked, pinned_revision=pinned.current, start=at(-60), end=NOON
+    )
 
-    assert code(delete_preset(booked, actor=administrator())) == "has_history"
+    refusal = delete_preset(booked, actor=administrator())
+    assert isinstance(refusal, InTheWay)
+    assert refusal.code == "has_history"
+    assert refusal.booking_ids == (booking.pk,)
+    assert f"bookings #{booking.pk}" in refusal.words
     assert code(delete_preset(pinned, actor=administrator())) == "has_history"
 
 

@@ -1,13 +1,12 @@
 """Hosts, model files and lanes."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lanes import gpus, services, supervisor
+from lanes import gpus, services
 from lanes.gpus import FoundGpu
-from lanes.models import Gpu, Host, Lane, LaneEvent, ModelFile
+from lanes.models import Gpu, Host, Lane, LaneEvent
 from lanes.refusals import Refusal
 from tests import builders
 
@@ -83,69 +82,8 @@ def test_a_host_key_that_cannot_name_a_queue_is_refused() -> None:
     assert not Host.objects.exists()
 
 
-def register(path: str, **fields: Any) -> ModelFile | Refusal:
-    """Register a file as an administrator."""
-    values: dict[str, Any] = {
-        "host": builders.host(),
-        "name": "Qwen",
-        "actor": builders.administrator(),
-    }
-    return services.register_model_file(path=path, **values | fields)
-
-
-def test_a_file_of_this_host_is_registered_with_its_size(tmp_path: Path) -> None:
-    file = tmp_path / "q.gguf"
-    file.write_bytes(b"x" * 123)
-    made = register(f"{tmp_path}/../{tmp_path.name}/q.gguf")
-    assert isinstance(made, ModelFile)
-    assert (made.path, made.size_bytes) == (str(file), 123)
-
-
-def test_a_split_file_has_the_size_of_all_its_parts(tmp_path: Path) -> None:
-    for number in (1, 2):
-        (tmp_path / f"q-0000{number}-of-00002.gguf").write_bytes(b"x" * 100 * number)
-    (tmp_path / "other.gguf").write_bytes(b"x" * 7)
-    made = register(str(tmp_path / "q-00001-of-00002.gguf"))
-    assert isinstance(made, ModelFile)
-    assert made.size_bytes == 300
-
-
-def test_a_file_registered_elsewhere_gets_its_size_from_its_host(tmp_path: Path) -> None:
-    (tmp_path / "q.gguf").write_bytes(b"x" * 123)
-    here = builders.model_file(path=str(tmp_path / "q.gguf"), size_bytes=0)
-    missing = builders.model_file(size_bytes=0)
-    supervisor.look_host("test-host")
-    sizes = ModelFile.objects.in_bulk()
-    assert (sizes[here.pk].size_bytes, sizes[missing.pk].size_bytes) == (123, 0)
-
-
-@pytest.mark.parametrize("path", ["/nowhere/q.gguf", "/tmp", "q.gguf", ""])
-def test_what_is_no_readable_file_is_refused(path: str) -> None:
-    refusal = register(path)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code == "no_such_file"
-
-
-def test_a_file_of_another_host_is_taken_at_its_word() -> None:
-    made = register("/models/far.gguf", host=builders.host("far"))
-    assert isinstance(made, ModelFile)
-    assert made.size_bytes == 0
-
-
-def test_a_file_is_registered_once_on_a_host(tmp_path: Path) -> None:
-    file = tmp_path / "q.gguf"
-    file.touch()
-    register(str(file))
-    refusal = register(str(file))
-    assert isinstance(refusal, Refusal)
-    assert refusal.code == "already_registered"
-
-
-def test_members_may_neither_register_files_nor_save_lanes(tmp_path: Path) -> None:
+def test_members_may_save_no_lanes() -> None:
     member = builders.person("member")
-    refusal = register(str(tmp_path), actor=member)
-    assert isinstance(refusal, Refusal)
-    assert refusal.code == "not_administrator"
     assert refused(actor=member) == "not_administrator"
     assert refused(builders.lane(), actor=member, enabled=False) == "not_administrator"
 

@@ -21,7 +21,9 @@ STAFF_PAGES = [
     "/administration/lanes/demo/",
     "/administration/presets/new/",
     "/administration/presets/qwen2.5-7b/",
+    "/administration/models/",
     "/administration/models/new/",
+    "/administration/models/folders/new/",
     "/lanes/demo/log/",
 ]
 
@@ -197,6 +199,6 @@ def test_a_lane_keeps_its_short_name_and_host(lane: Lane) -> None:
 def test_a_file_larger_than_any_lanes_memory_is_marked(lane: Lane) -> None:
     builders.model_file(size_bytes=25 * 10**9)
     client = signed_in("administrator")
-    assert "Larger than GPU memory" not in client.get("/administration/").content.decode()
+    assert "Larger than GPU memory" not in client.get("/administration/models/").content.decode()
     lane.gpus.add(builders.gpu(memory_bytes=24 * 10**9))
-    assert "Larger than GPU memory" in client.get("/administration/").content.decode()
+    assert "Larger than GPU memory" in client.get("/administration/models/").content.decode()

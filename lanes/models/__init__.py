@@ -4,21 +4,15 @@ Every column has one writer: an `Order` is written by the planner, a `Runtime`, 
 and a `HostReport` by the host, the rest by `lanes.services`.
 """
 
-from lanes.models.hosts import (
-    SLUG_WORDS,
-    Driver,
-    Gpu,
-    Host,
-    HostReport,
-    ModelFile,
-    slug_validator,
-)
+from lanes.models.catalogue import GONE, ModelFile, ModelFolder, ModelKind
+from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
 from lanes.models.notices import Notice
 from lanes.models.presets import Engine, Preset, PresetRevision
 from lanes.models.running import LoadRecord, Order, Phase, PresetFailure, Runtime
 
 __all__ = [
+    "GONE",
     "SLUG_WORDS",
     "Driver",
     "Engine",
@@ -30,6 +24,8 @@ __all__ = [
     "LoadRecord",
     "ManualChoice",
     "ModelFile",
+    "ModelFolder",
+    "ModelKind",
     "Notice",
     "Order",
     "Phase",

@@ -1,4 +1,4 @@
-"""Hosts, their cards and model files."""
+"""Hosts and their cards."""
 
 from typing import ClassVar
 
@@ -93,26 +93,3 @@ class Gpu(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.uuid})"
-
-
-class ModelFile(models.Model):
-    """Something a server can load: for llama.cpp a GGUF file on a host."""
-
-    host = models.ForeignKey(Host, on_delete=models.PROTECT, related_name="model_files")
-    path = models.CharField(max_length=1024)
-    name = models.CharField(max_length=200)
-    size_bytes = models.BigIntegerField(default=0)
-    added_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        ordering: ClassVar = ["name"]
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["host", "path"],
-                name="lanes_modelfile_once",
-                violation_error_message="This file is already registered on that host.",
-            )
-        ]
-
-    def __str__(self) -> str:
-        return self.name

@@ -5,7 +5,8 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
-from lanes.models.hosts import ModelFile, slug_validator
+from lanes.models.catalogue import ModelFile
+from lanes.models.hosts import slug_validator
 
 
 class Engine(models.TextChoices):

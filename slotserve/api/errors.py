@@ -10,6 +10,7 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from bookings.deleting import InTheWay
 from bookings.refusals import Interval, SlotTaken
 from lanes.refusals import Refusal
 
@@ -38,6 +39,8 @@ def refuse(refusal: Refusal) -> Response:
     if isinstance(refusal, SlotTaken):
         body["conflicts"] = [_interval(i) for i in refusal.conflicts]
         body["nearest"] = [_interval(i) for i in refusal.nearest]
+    if isinstance(refusal, InTheWay):
+        body |= {"runtimes": refusal.runtime_ids, "bookings": refusal.booking_ids}
     code = STATUS_OF.get(refusal.code, status.HTTP_400_BAD_REQUEST)
     headers = {"Retry-After": "1"} if code == status.HTTP_503_SERVICE_UNAVAILABLE else None
     return Response(body, status=code, headers=headers)

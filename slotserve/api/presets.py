@@ -1,4 +1,4 @@
-"""/api/v1/presets/ and /api/v1/models/."""
+"""/api/v1/presets/."""
 
 from typing import Any, cast
 
@@ -10,30 +10,11 @@ from rest_framework.response import Response
 
 from bookings import deleting
 from gateway.models import Scope
-from lanes import presets, services
+from lanes import presets
 from lanes.fitting import lanes_too_small
-from lanes.models import Engine, Host, Lane, ModelFile, Preset
+from lanes.models import Engine, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from slotserve.api.errors import refuse
-
-
-class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
-    """A file that a host can load."""
-
-    host = serializers.SlugRelatedField(slug_field="key", queryset=Host.objects.all())
-
-    class Meta:
-        model = ModelFile
-        fields = ("id", "host", "path", "name", "size_bytes")
-        read_only_fields = ("size_bytes",)
-        validators: list[Any] = []  # the service has the words
-
-    def to_representation(self, instance: ModelFile) -> dict[str, Any]:
-        """Paths tell of the host: for administrators alone."""
-        shown = dict(super().to_representation(instance))
-        if not self.context["request"].user.is_staff:
-            del shown["path"]
-        return shown
 
 
 class PresetSerializer(serializers.ModelSerializer[Preset]):
@@ -48,6 +29,10 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
     notes = serializers.ListField(source="current.notes", child=serializers.CharField())
     aliases = serializers.ListField(source="current.aliases", child=serializers.CharField())
     larger_than_gpu_memory_of = serializers.SerializerMethodField()
+    warning = serializers.CharField(
+        source="current.model_file.warning",
+        help_text="What is wrong with the model's file; empty when nothing is known to be.",
+    )
 
     class Meta:
         model = Preset
@@ -63,6 +48,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
             "notes",
             "aliases",
             "larger_than_gpu_memory_of",
+            "warning",
         )
 
     def get_larger_than_gpu_memory_of(self, preset: Preset) -> list[str]:
@@ -141,26 +127,3 @@ class PresetViewSet(
             return refuse(saved)
         preset = self.queryset.get(pk=saved.revision.preset_id)
         return Response(self.get_serializer(preset).data, status=code)
-
-
-class ModelFileViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[ModelFile]
-):
-    """Model files that hosts know."""
-
-    queryset = ModelFile.objects.select_related("host")
-    serializer_class = ModelFileSerializer
-    lookup_value_regex = r"\d{1,18}"
-    read_scope = Scope.READ
-    write_scope = Scope.ADMIN
-
-    @extend_schema(request=ModelFileSerializer, responses={201: ModelFileSerializer})
-    def create(self, request: Request) -> Response:
-        """Register a file of this host (administrators)."""
-        asked = ModelFileSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        actor = cast(User, request.user)
-        made = services.register_model_file(actor=actor, **asked.validated_data)
-        if isinstance(made, Refusal):
-            return refuse(made)
-        return Response(self.get_serializer(made).data, status=status.HTTP_201_CREATED)

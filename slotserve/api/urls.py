@@ -9,8 +9,9 @@ from slotserve.api.fallback import NotFoundView
 from slotserve.api.hosts import HostViewSet
 from slotserve.api.lanes import LaneViewSet
 from slotserve.api.members import MemberViewSet
+from slotserve.api.models import ModelFileViewSet, ModelFolderViewSet
 from slotserve.api.notices import NoticeViewSet
-from slotserve.api.presets import ModelFileViewSet, PresetViewSet
+from slotserve.api.presets import PresetViewSet
 from slotserve.api.schema import SchemaView
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
 
@@ -20,6 +21,7 @@ router.register("hosts", HostViewSet, basename="host")
 router.register("bookings", BookingViewSet, basename="booking")
 router.register("presets", PresetViewSet, basename="preset")
 router.register("models", ModelFileViewSet, basename="model")
+router.register("model-folders", ModelFolderViewSet, basename="model-folder")
 router.register("tokens", TokenViewSet, basename="token")
 router.register("members", MemberViewSet, basename="member")
 router.register("notices", NoticeViewSet, basename="notice")

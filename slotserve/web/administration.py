@@ -1,6 +1,5 @@
-"""Pages for administrators: lanes, presets, model files."""
+"""Pages for administrators: lanes and presets."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -13,7 +12,7 @@ from lanes import presets, services
 from lanes.models import Host, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
-from slotserve.web.administration_forms import LaneForm, ModelFileForm, PresetForm
+from slotserve.web.administration_forms import LaneForm, PresetForm
 from slotserve.web.answers import member, say
 from slotserve.web.fields import StyledForm
 
@@ -23,13 +22,11 @@ from slotserve.web.fields import StyledForm
 def home(request: HttpRequest) -> HttpResponse:
     """What can be administered."""
     lanes = Lane.objects.select_related("host", "default_preset").prefetch_related("gpus")
-    model_files = ModelFile.objects.select_related("host")
     context = {
         "lanes": lanes,
         "presets": Preset.objects.select_related("current__model_file"),
-        "model_files": model_files,
+        "gone_models": ModelFile.objects.exclude(missing_since=None).count(),
         "sick_hosts": Host.objects.exclude(alarms=[]).count(),
-        "too_large": _too_large(model_files, lanes),
     }
     return render(request, "administration.html", context)
 
@@ -67,20 +64,6 @@ def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 
 
 @staff_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def add_model_file(request: HttpRequest) -> HttpResponse:
-    """Register a file of a host."""
-    form = ModelFileForm(request.POST or None)
-    if form.is_valid():
-        made = services.register_model_file(actor=member(request), **form.cleaned_data)
-        if isinstance(made, ModelFile):
-            messages.success(request, f"{made.name} is registered.")
-            return redirect("administration")
-        form.add_error(None, made.words)
-    return _page(request, form, title="New model file")
-
-
-@staff_required
 @require_POST
 def delete_lane(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a lane that nothing holds."""
@@ -94,15 +77,6 @@ def delete_preset(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a preset that nothing holds."""
     preset = get_object_or_404(Preset, slug=slug)
     return _deleted(request, deleting.delete_preset(preset, actor=member(request)), slug)
-
-
-def _too_large(files: Iterable[ModelFile], lanes: Iterable[Lane]) -> set[int]:
-    """Files larger than the GPU memory of every lane of their host that has a GPU."""
-    largest: dict[int, int] = {}
-    for lane in lanes:
-        memory = sum(gpu.memory_bytes for gpu in lane.gpus.all())
-        largest[lane.host_id] = max(memory, largest.get(lane.host_id, 0))
-    return {file.pk for file in files if 0 < largest.get(file.host_id, 0) < file.size_bytes}
 
 
 def _page(request: HttpRequest, form: StyledForm, **context: Any) -> HttpResponse:

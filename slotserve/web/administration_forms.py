@@ -9,7 +9,7 @@ from django.db.models import Q
 from lanes.engines.flags import split_line
 from lanes.models import Gpu, Host, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
-from slotserve.web.fields import GpuField, NamedField, StyledForm
+from slotserve.web.fields import GpuField, PresetField, StyledForm
 
 
 class LaneForm(StyledForm):
@@ -23,7 +23,7 @@ class LaneForm(StyledForm):
     name = forms.CharField(max_length=100)
     host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
     gpus = GpuField(Gpu.objects.none(), to_field_name="uuid", required=False, label="GPUs")
-    default_preset = NamedField(
+    default_preset = PresetField(
         Preset.objects.none(),
         to_field_name="slug",
         required=False,
@@ -44,7 +44,7 @@ class LaneForm(StyledForm):
         initial = self.initial_of(lane) if lane else None
         super().__init__(*args, initial=initial, **kwargs)
         gpus = Gpu.objects.filter(Q(lanes=None) | Q(lanes=lane)).distinct()
-        presets = Preset.objects.filter(current__isnull=False)
+        presets = Preset.objects.filter(current__isnull=False).select_related("current__model_file")
         if lane:
             gpus = gpus.filter(host=lane.host_id)
             presets = presets.filter(current__model_file__host=lane.host_id)
@@ -69,11 +69,26 @@ class LaneForm(StyledForm):
         }
 
 
+class ModelFolderForm(StyledForm):
+    """A folder to look through."""
+
+    host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
+    path = forms.CharField(
+        max_length=1024,
+        label="Folder",
+        help_text="Its whole path on that host. GGUF files and Hugging Face folders below it are "
+        "found by themselves.",
+    )
+
+
 class ModelFileForm(StyledForm):
     """A file to register."""
 
     host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
-    path = forms.CharField(max_length=1024, help_text="Absolute path of a GGUF file on that host.")
+    path = forms.CharField(
+        max_length=1024,
+        help_text="Whole path of a GGUF file, or of a Hugging Face folder, on that host.",
+    )
     name = forms.CharField(max_length=200)
 
 

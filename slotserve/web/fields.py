@@ -39,6 +39,14 @@ class NamedField(forms.ModelChoiceField):  # type: ignore[type-arg]
         return obj.name
 
 
+class PresetField(NamedField):
+    """Presets by their names, and whether their files are there. Give it `current__model_file`."""
+
+    def label_from_instance(self, obj: Lane | Preset) -> str:
+        """What the list says."""
+        return marked_name(obj) if isinstance(obj, Preset) else super().label_from_instance(obj)
+
+
 class GpuField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
     """Cards to tick, by name, memory and the end of their UUID."""
 
@@ -57,6 +65,14 @@ class StyledForm(forms.Form):
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.widget.attrs.setdefault("class", _class_of(field.widget))
+
+
+def marked_name(preset: Preset) -> str:
+    """The preset's name, with a word about its file when something is wrong with it."""
+    file = preset.current.model_file if preset.current else None
+    if file is None or not file.warning:
+        return preset.name
+    return f"{preset.name} ({'file is gone' if file.missing_since else 'file has trouble'})"
 
 
 def next_quarter(now: datetime) -> datetime:

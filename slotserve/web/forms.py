@@ -15,7 +15,9 @@ from slotserve.web.fields import (
     HostSelect,
     LocalDateTimeInput,
     NamedField,
+    PresetField,
     StyledForm,
+    marked_name,
     next_quarter,
 )
 
@@ -101,7 +103,8 @@ def _offered(preset: Preset, lanes: list[Lane]) -> str:
     host = preset.current.model_file.host_id if preset.current else None
     small = lanes_too_small(lanes, preset)
     is_marked = small and len(small) == sum(lane.host_id == host for lane in lanes)
-    return f"{preset.name} · {TOO_LARGE}" if is_marked else preset.name
+    name = marked_name(preset)
+    return f"{name} · {TOO_LARGE}" if is_marked else name
 
 
 class ExtendForm(StyledForm):
@@ -137,7 +140,7 @@ class TokenForm(StyledForm):
 class ChooseForm(StyledForm):
     """A manual target until a time."""
 
-    preset = NamedField(
+    preset = PresetField(
         Preset.objects.none(),
         to_field_name="slug",
         required=False,
@@ -148,6 +151,8 @@ class ChooseForm(StyledForm):
 
     def __init__(self, *args: Any, lane: Lane, now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        fitting = Preset.objects.filter(current__model_file__host=lane.host_id)
+        fitting = Preset.objects.filter(current__model_file__host=lane.host_id).select_related(
+            "current__model_file"
+        )
         self.fields["preset"].queryset = fitting  # type: ignore[attr-defined]
         self.fields["until"].initial = next_quarter(now) + timedelta(hours=1)

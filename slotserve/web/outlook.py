@@ -52,6 +52,9 @@ def expectations(scene: Scene) -> list[str]:
 def outlook(asked: Asked, now: datetime) -> list[str]:
     """The sentences about this wish."""
     said = expectations(_scene(asked, now))
+    current = asked.preset.current if asked.preset else None
+    if current and current.model_file.warning:
+        said.insert(0, current.model_file.warning)
     if asked.preset and is_too_large(asked.lane, asked.preset):
         said.append(f"{TOO_LARGE} of this lane: it may not load. You can book it all the same.")
     return said

@@ -1,0 +1,66 @@
+"""A preset from a model in one step: a name that is free, and arguments that fit its facts."""
+
+import re
+from collections.abc import Collection
+
+from django.contrib.auth.models import User
+
+from lanes.models import Engine, ModelFile, ModelKind, Preset
+from lanes.presets import LOADED_NOW, SavedPreset, names_of, save_preset
+from lanes.refusals import Refusal
+from lanes.validation import not_administrator
+
+LONGEST_SLUG = 63
+# A model's whole context can take more memory than its weights: more is for whoever asks for it.
+USUAL_CONTEXT = 8192
+# By what a model's form can be loaded, the first that is here.
+ENGINES = {ModelKind.GGUF: ("llama.cpp",), ModelKind.HUGGING_FACE: ("vllm", "sglang")}
+
+
+def preset_of(file: ModelFile, *, actor: User, slug: str = "") -> SavedPreset | Refusal:
+    """Make a preset of this model under this name, or one made from the model's."""
+    if not actor.is_staff:
+        return not_administrator()
+    if file.missing_since is not None:
+        return Refusal("no_such_file", file.warning)
+    engine = engine_of(file.kind, Engine.values)
+    if engine is None:
+        kind = ModelKind(file.kind).label
+        return Refusal("no_engine", f"No engine here loads a {kind}: convert it to GGUF.")
+    presets = Preset.objects.select_related("current")
+    taken = {name.lower() for preset in presets for name in names_of(preset)} | {LOADED_NOW}
+    if slug.lower() in taken:
+        return Refusal("name_taken", f"{slug} is the name of a preset already: take another.")
+    return save_preset(
+        slug=slug or suggested_slug(file.name, taken),
+        name=file.name[:100],
+        model_file=file,
+        actor=actor,
+        engine=engine,
+        arguments=suggested_arguments(file) if engine == Engine.LLAMA_CPP else [],
+    )
+
+
+def engine_of(kind: str, known: Collection[str]) -> str | None:
+    """The engine for a model of this kind; None: none is known."""
+    return next((name for name in ENGINES[ModelKind(kind)] if name in known), None)
+
+
+def suggested_slug(name: str, taken: Collection[str]) -> str:
+    """A preset's name like this model's that is not taken."""
+    words = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:LONGEST_SLUG] or "model"
+    slug, number = words, 1
+    while slug in taken:
+        number += 1
+        slug = f"{words[: LONGEST_SLUG - len(str(number)) - 1]}-{number}"
+    return slug
+
+
+def suggested_arguments(file: ModelFile) -> list[str]:
+    """What llama-server should be told of a model besides where it is."""
+    arguments = []
+    if file.context_length and file.context_length > USUAL_CONTEXT:
+        arguments += ["-c", str(USUAL_CONTEXT)]
+    if file.projector_path:
+        arguments += ["--mmproj", file.projector_path]
+    return arguments

@@ -1,0 +1,19 @@
+"""Models as people and programs are shown them. Reads only."""
+
+from django.db.models import F, Prefetch, QuerySet
+
+from lanes.models import ModelFile, PresetRevision
+
+
+def models_for_people() -> QuerySet[ModelFile]:
+    """Every model with its host and the presets that name it now; three queries."""
+    current = PresetRevision.objects.filter(preset__current=F("pk")).select_related("preset")
+    return ModelFile.objects.select_related("host", "folder").prefetch_related(
+        Prefetch("revisions", current, to_attr="current_revisions")
+    )
+
+
+def preset_slugs(file: ModelFile) -> list[str]:
+    """The presets that name it now, of a model that `models_for_people` gave."""
+    revisions: list[PresetRevision] = getattr(file, "current_revisions", [])
+    return sorted(each.preset.slug for each in revisions)

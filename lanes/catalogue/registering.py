@@ -1,0 +1,151 @@
+"""What administrators say of models: folders to look through, files by hand, look again, forget."""
+
+import os
+from pathlib import Path, PurePosixPath
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from lanes import ticks
+from lanes.catalogue.facts import UnreadableError
+from lanes.catalogue.grouping import Found
+from lanes.catalogue.looking import GoneError, Looker
+from lanes.locking import one_edit_at_a_time
+from lanes.models import Host, ModelFile, ModelFolder, Preset
+from lanes.refusals import Refusal
+from lanes.validation import not_administrator, refusal_of
+
+MOST_FOLDERS = 50  # of a host
+NO_MODELS_THERE = ("/", "/proc", "/sys", "/dev", "/run")
+SHOWN = 10
+WHOLE_PATH = "Give the whole path, beginning with /."
+
+
+@transaction.atomic
+def register_model_file(
+    *, host: Host, path: str, name: str, actor: User | None = None
+) -> ModelFile | Refusal:
+    """A file or Hugging Face folder that this host's servers can load.
+
+    Only the host itself can look at its files: its worker reads the facts, elsewhere the size too.
+    """
+    if actor is not None and not actor.is_staff:
+        return not_administrator()
+    if not os.path.isabs(path):
+        return Refusal("no_such_file", WHOLE_PATH)
+    path = os.path.normpath(path)
+    seen = _seen_here(host, path)
+    if isinstance(seen, Refusal):
+        return seen
+    one_edit_at_a_time()
+    if host.model_files.filter(path=path).exists():
+        return Refusal("already_registered", "This file is already registered on that host.")
+    made = ModelFile(host=host, path=path, name=name)
+    if seen:
+        made.kind, made.size_bytes, made.parts = seen.kind, seen.size, len(seen.files)
+    refusal = refusal_of(made)
+    if refusal:
+        return refusal
+    made.save()
+    ticks.scan_soon(host.key)
+    return made
+
+
+@transaction.atomic
+def forget_model_file(file: ModelFile, *, actor: User) -> Refusal | None:
+    """Strike a model off the list; its file stays, and a scanned folder shows it again."""
+    if not actor.is_staff:
+        return not_administrator()
+    one_edit_at_a_time()
+    presets = list(Preset.objects.filter(revisions__model_file=file).distinct())
+    if presets:
+        return Refusal("in_use", f"{file} is the model of {_listed(presets)}: delete them first.")
+    file.delete()
+    return None
+
+
+@transaction.atomic
+def add_folder(*, host: Host, path: str, actor: User | None) -> ModelFolder | Refusal:
+    """Have a folder of this host looked through from now on."""
+    if actor is not None and not actor.is_staff:
+        return not_administrator()
+    if not os.path.isabs(path):
+        return Refusal("no_such_folder", WHOLE_PATH)
+    path = os.path.normpath("/" + path.lstrip("/"))
+    one_edit_at_a_time()
+    refusal = _unfit(host, path) or _overlapping(host, path)
+    made = ModelFolder(host=host, path=path)
+    refusal = refusal or refusal_of(made)
+    if refusal:
+        return refusal
+    made.save()
+    ticks.scan_soon(host.key)
+    return made
+
+
+@transaction.atomic
+def remove_folder(folder: ModelFolder, *, actor: User) -> Refusal | None:
+    """Look through it no longer; its models are forgotten but for those that presets use."""
+    if not actor.is_staff:
+        return not_administrator()
+    one_edit_at_a_time()
+    folder.model_files.filter(revisions=None).delete()
+    folder.delete()
+    return None
+
+
+@transaction.atomic
+def rescan(host: Host, *, actor: User) -> Refusal | None:
+    """Have a host look through its folders now, and read every header anew."""
+    if not actor.is_staff:
+        return not_administrator()
+    host.model_files.update(fingerprint="")
+    ticks.scan_soon(host.key)
+    return None
+
+
+def _seen_here(host: Host, path: str) -> Found | Refusal | None:
+    """What is there, if this is the host; None on another machine."""
+    if host.key != settings.SLOTSERVE_HOST_KEY:
+        return None
+    try:
+        found = Looker().look(path)
+    except (GoneError, UnreadableError):
+        found = None
+    if found is None or not os.access(path, os.R_OK):
+        return Refusal(
+            "no_such_file", f"{path} is not a model file that can be read on {host.name}."
+        )
+    return found
+
+
+def _unfit(host: Host, path: str) -> Refusal | None:
+    above = [path, *(str(each) for each in PurePosixPath(path).parents)]
+    if path == "/" or any(each in NO_MODELS_THERE[1:] for each in above):
+        return Refusal("no_such_folder", f"{path} holds no models: give the folder that does.")
+    if host.key == settings.SLOTSERVE_HOST_KEY and not Path(path).is_dir():
+        return Refusal("no_such_folder", f"{path} is not a folder on {host.name}.")
+    if host.model_folders.count() >= MOST_FOLDERS:
+        return Refusal(
+            "too_many", f"{host.name} has {MOST_FOLDERS} folders: give one that holds several."
+        )
+    return None
+
+
+def _overlapping(host: Host, path: str) -> Refusal | None:
+    """Each folder is looked through once."""
+    for other in host.model_folders.all():
+        if path == other.path or path.startswith(other.path + "/"):
+            return Refusal("already_registered", f"{other.path} is looked through already.")
+        if other.path.startswith(path + "/"):
+            return Refusal(
+                "already_registered",
+                f"{other.path} in it is looked through already: remove that one first.",
+            )
+    return None
+
+
+def _listed(presets: list[Preset]) -> str:
+    more = f" and {len(presets) - SHOWN} more" if len(presets) > SHOWN else ""
+    return ", ".join(str(each) for each in presets[:SHOWN]) + more

@@ -1,0 +1,151 @@
+"""Pages for administrators about models: what each host has, its folders, a preset in one step."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from lanes import clock
+from lanes.catalogue import registering
+from lanes.catalogue.offering import preset_of
+from lanes.catalogue.reading import models_for_people, preset_slugs
+from lanes.fitting import gpu_memory
+from lanes.models import Host, ModelFile, ModelFolder
+from lanes.refusals import Refusal
+from slotserve.web.access import staff_required
+from slotserve.web.administration_forms import ModelFileForm, ModelFolderForm
+from slotserve.web.answers import member, say
+
+MOST_SHOWN = 200  # models of one host; more are searched for
+LONGEST_SEARCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model as the page shows it."""
+
+    file: ModelFile
+    presets: list[str]
+    is_too_large: bool  # for the GPU memory of every lane of its host that has a GPU
+
+
+@dataclass(frozen=True, slots=True)
+class HostModels:
+    """One host's folders and models."""
+
+    host: Host
+    folders: list[ModelFolder]
+    rows: list[ModelRow]
+    left_out: int
+
+
+@staff_required
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Models by host with their facts."""
+    search = request.GET.get("q", "")[:LONGEST_SEARCH].strip()
+    now = clock.database_now()
+    context = {"hosts": host_models(search), "search": search, "now": now}
+    return render(request, "models.html", context)
+
+
+@staff_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_folder(request: HttpRequest) -> HttpResponse:
+    """Have a folder of a host looked through."""
+    form = ModelFolderForm(request.POST or None, initial=request.GET.dict())
+    if form.is_valid():
+        made = registering.add_folder(actor=member(request), **form.cleaned_data)
+        if isinstance(made, ModelFolder):
+            messages.success(request, f"{made.path} is looked through now and every minute.")
+            return redirect("models")
+        form.add_error(None, made.words)
+    return _form(request, form, "New folder of models")
+
+
+@staff_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_file(request: HttpRequest) -> HttpResponse:
+    """Register a file of a host by hand."""
+    form = ModelFileForm(request.POST or None, initial=request.GET.dict())
+    if form.is_valid():
+        made = registering.register_model_file(actor=member(request), **form.cleaned_data)
+        if isinstance(made, ModelFile):
+            messages.success(request, f"{made.name} is registered.")
+            return redirect("models")
+        form.add_error(None, made.words)
+    return _form(request, form, "New model file")
+
+
+@staff_required
+@require_POST
+def remove_folder(request: HttpRequest, pk: int) -> HttpResponse:
+    """Look through a folder no longer."""
+    folder = get_object_or_404(ModelFolder, pk=pk)
+    refusal = registering.remove_folder(folder, actor=member(request))
+    say(request, refusal, f"{folder.path} is looked through no longer.")
+    return redirect("models")
+
+
+@staff_required
+@require_POST
+def rescan(request: HttpRequest, key: str) -> HttpResponse:
+    """Have a host look through its folders now."""
+    host = get_object_or_404(Host, key=key)
+    refusal = registering.rescan(host, actor=member(request))
+    say(request, refusal, f"{host.name} is looking through its folders.")
+    return redirect("models")
+
+
+@staff_required
+@require_POST
+def make_preset(request: HttpRequest, pk: int) -> HttpResponse:
+    """A preset of a model; then its page, to change what does not fit."""
+    file = get_object_or_404(ModelFile, pk=pk)
+    saved = preset_of(file, actor=member(request))
+    if isinstance(saved, Refusal):
+        messages.error(request, saved.words)
+        return redirect("models")
+    slug = saved.revision.preset.slug
+    messages.success(request, f"The preset {slug} is made and can be booked. Change it here.")
+    return redirect("edit-preset", slug)
+
+
+@staff_required
+@require_POST
+def forget(request: HttpRequest, pk: int) -> HttpResponse:
+    """Strike a model off the list."""
+    file = get_object_or_404(ModelFile, pk=pk)
+    refusal = registering.forget_model_file(file, actor=member(request))
+    say(request, refusal, f"{file.name} is off the list.")
+    return redirect("models")
+
+
+def host_models(search: str) -> list[HostModels]:
+    """Every host with its folders and the models that match; a fixed number of queries a host."""
+    hosts = Host.objects.prefetch_related("model_folders", "lanes__gpus")
+    return [_of_host(host, search) for host in hosts]
+
+
+def _of_host(host: Host, search: str) -> HostModels:
+    found = models_for_people().filter(host=host)
+    for each in search.split():
+        found = found.filter(
+            Q(name__icontains=each) | Q(path__icontains=each) | Q(architecture__icontains=each)
+        )
+    memory = max((gpu_memory(lane) for lane in host.lanes.all()), default=0)
+    rows = [
+        ModelRow(file, preset_slugs(file), 0 < memory < file.size_bytes)
+        for file in found[:MOST_SHOWN]
+    ]
+    left_out = found.count() - len(rows) if len(rows) == MOST_SHOWN else 0
+    return HostModels(host, list(host.model_folders.all()), rows, left_out)
+
+
+def _form(request: HttpRequest, form: ModelFileForm | ModelFolderForm, title: str) -> HttpResponse:
+    status = 400 if form.is_bound and form.errors else 200
+    context = {"form": form, "title": title, "back": "models"}
+    return render(request, "edit.html", context, status=status)
