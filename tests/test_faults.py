@@ -16,7 +16,7 @@ import pytest
 from bench.fault_parts.breaking import Fault
 from bench.fault_parts.disk import SmallDisk
 from bench.fault_parts.judge import Evidence, broken_promises
-from bench.fault_parts.times import Clock, faketime_environment, find_faketime
+from bench.fault_parts.times import Clock, faketime_environment, find_faketime, stretch
 from bench.soak_parts.judge import Served, Slot
 from bench.soak_parts.members import Asked
 from bench.soak_parts.model_server import doubles_of, write_wrapper
@@ -169,3 +169,13 @@ def test_a_second_model_server_of_a_lane_gives_itself_away(log: Path) -> None:
     finally:
         first.kill()
         first.wait()
+
+
+@pytest.mark.parametrize(
+    ("ratios", "stretched"),
+    [([], 1.0), ([0.9], 1.0), ([3.0], 3.0), ([1, 2, 3, 4, 60], 4), ([1, 1, 1, 1, 60], 1)],
+)
+def test_promises_are_stretched_by_what_most_samples_stay_below(
+    ratios: list[float], stretched: float
+) -> None:
+    assert stretch(ratios) == stretched

@@ -83,8 +83,8 @@ class Busyness:
         self._thread.start()
 
     def since(self, moment: float) -> float:
-        """The slowest sample from one of our moments on; 1 at least."""
-        return max((ratio for at, ratio in self._samples if at >= moment), default=1.0)
+        """What the samples from one of our moments on say."""
+        return stretch([ratio for at, ratio in self._samples if at >= moment])
 
     @property
     def overall(self) -> float:
@@ -103,3 +103,8 @@ class Busyness:
             while time.thread_time() - worked < WORK_SECONDS:
                 pass
             self._samples.append((time.time(), (time.monotonic() - began) / WORK_SECONDS))
+
+
+def stretch(ratios: list[float]) -> float:
+    """Of samples the one that a quarter is above; 1 at least. One wild sample says nothing."""
+    return max(1.0, sorted(ratios)[len(ratios) * 3 // 4]) if ratios else 1.0
