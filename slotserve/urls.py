@@ -13,6 +13,7 @@ from slotserve.web import (
     models,
     notice_pages,
     ready,
+    selfcheck,
     tokens,
 )
 
@@ -76,6 +77,7 @@ urlpatterns = [
     re_path(
         r"^administration/models/(?P<pk>\d{1,18})/forget/$", models.forget, name="forget-model"
     ),
+    path("administration/self-check/", selfcheck.page, name="self-check"),
     path("ready/", ready.ready, name="ready"),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),

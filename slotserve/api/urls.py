@@ -13,6 +13,7 @@ from slotserve.api.models import ModelFileViewSet, ModelFolderViewSet
 from slotserve.api.notices import NoticeViewSet
 from slotserve.api.presets import PresetViewSet
 from slotserve.api.schema import SchemaView
+from slotserve.api.selfcheck import SelfCheckView
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
 
 router = SimpleRouter()
@@ -30,6 +31,7 @@ router.register("usage", UsageViewSet, basename="usage")
 urlpatterns = [
     path("", include(router.urls)),
     path("me/", MeView.as_view(), name="me"),
+    path("self-check/", SelfCheckView.as_view(), name="api-self-check"),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", SchemaPage.as_view(), name="api-docs"),
     re_path("", NotFoundView.as_view()),

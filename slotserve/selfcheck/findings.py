@@ -1,0 +1,66 @@
+"""What a check finds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How it stands, from good to bad."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"  # what it depends on has trouble of its own
+    WARNING = "warning"
+    TROUBLE = "trouble"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check's answer: a sentence, and what to do when not all is well."""
+
+    check: str  # stable, for programs
+    title: str
+    level: Level
+    sentence: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A check's name; makes its findings."""
+
+    check: str
+    title: str
+
+    def ok(self, sentence: str) -> Finding:
+        """All is well."""
+        return Finding(self.check, self.title, Level.OK, sentence)
+
+    def unknown(self, sentence: str) -> Finding:
+        """It could not be looked at, for a reason that another check tells of."""
+        return Finding(self.check, self.title, Level.UNKNOWN, sentence)
+
+    def warning(self, sentence: str, advice: str) -> Finding:
+        """It will become trouble, or is trouble for some."""
+        return Finding(self.check, self.title, Level.WARNING, sentence, advice)
+
+    def trouble(self, sentence: str, advice: str) -> Finding:
+        """Somebody should act now."""
+        return Finding(self.check, self.title, Level.TROUBLE, sentence, advice)
+
+
+def has_trouble(findings: list[Finding]) -> bool:
+    """Whether the command's exit status is 1."""
+    return any(finding.level == Level.TROUBLE for finding in findings)
+
+
+def verdict(findings: list[Finding]) -> str:
+    """One sentence on all of it."""
+    troubles = [f.title.lower() for f in findings if f.level == Level.TROUBLE]
+    warnings = [f.title.lower() for f in findings if f.level == Level.WARNING]
+    if troubles:
+        return f"Trouble with {_listed(troubles)}."
+    return f"Nothing is broken; look at {_listed(warnings)}." if warnings else "All is well."
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

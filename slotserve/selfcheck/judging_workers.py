@@ -1,0 +1,40 @@
+"""Checks of those who do the work: the plan worker, and each host's."""
+
+from lanes.host_watch import GONE
+from lanes.ticks import host_queue
+from slotserve.selfcheck.facts import Facts
+from slotserve.selfcheck.findings import Finding, Named
+
+WORKERS = Named("workers", "Workers")
+HOSTS = Named("hosts", "Hosts")
+PLAN_QUEUE = "plan"
+GRAVE = GONE | {"bad_address", "clock_skew", "driver_failing"}  # its lanes serve nobody, or wrongly
+
+
+def workers(facts: Facts) -> Finding:
+    """Somebody plans, and each host with lanes has its worker."""
+    if isinstance(facts.valkey, str):
+        return WORKERS.unknown("Not looked at: workers answer through Valkey.")
+    wanted = [PLAN_QUEUE]
+    if not isinstance(facts.database, str):
+        wanted += [host_queue(host.key) for host in facts.database.hosts if host.has_lanes]
+    missing = [queue for queue in wanted if queue not in facts.valkey.queues]
+    if not missing:
+        return WORKERS.ok(f"Workers serve every queue: {', '.join(wanted)}.")
+    words = f"No worker serves {', '.join(missing)}."
+    return WORKERS.trouble(words, "Start one: `celery -A slotserve worker -Q QUEUE …`.")
+
+
+def hosts(facts: Facts) -> Finding:
+    """Each host is there and well; what is wrong with one is what its page says."""
+    if isinstance(facts.database, str):
+        return HOSTS.unknown("Not looked at: the database does not answer.")
+    known = facts.database.hosts
+    found = [(host, trouble) for host in known for trouble in host.troubles]
+    if not found:
+        return HOSTS.ok("Every host is there and well." if known else "No host has joined yet.")
+    words = "; ".join(trouble.words for _, trouble in found)
+    advice = " ".join(dict.fromkeys(trouble.hint for _, trouble in found))
+    is_grave = any(host.has_lanes and trouble.code in GRAVE for host, trouble in found)
+    make = HOSTS.trouble if is_grave else HOSTS.warning
+    return make(f"{words[0].upper()}{words[1:]}.", advice)
