@@ -1,0 +1,1 @@
+"""Whole databases: copied from one to another and compared, backed up, restored."""
