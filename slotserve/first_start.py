@@ -19,7 +19,7 @@ from lanes.demo_model import DemoModelError, fetch_demo_model
 from lanes.models import Host
 from lanes.refusals import Refusal
 from lanes.services import register_host
-from wire.env import read_text
+from wire.env import read_secret
 
 ADMINISTRATOR = "admin"
 TOKEN = "demo"  # noqa: S105 - its name
@@ -77,7 +77,7 @@ def make_administrator() -> Report | Refusal:
     if people.filter(username=ADMINISTRATOR).exists():
         words = f"A member is named {ADMINISTRATOR}: run `manage.py createsuperuser` instead."
         return Refusal("name_taken", words)
-    given = read_text("SLOTSERVE_ADMIN_PASSWORD")
+    given = read_secret("SLOTSERVE_ADMIN_PASSWORD")
     password = given or secrets.token_urlsafe(12)
     people.create_superuser(ADMINISTRATOR, password=password)
     if not given:

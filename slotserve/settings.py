@@ -10,7 +10,16 @@ from csp.constants import NONE, SELF
 from django.core.management.utils import get_random_secret_key
 
 from slotserve.broker import celery_url, transport_options
-from wire.env import read_flag, read_list, read_number, read_path, read_text, read_whole
+from wire.addresses import read_database_url, read_redis_url
+from wire.env import (
+    read_flag,
+    read_list,
+    read_number,
+    read_path,
+    read_secret,
+    read_text,
+    read_whole,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 SLOTSERVE_DATA = read_path("SLOTSERVE_DATA", BASE_DIR / "var")
@@ -23,7 +32,9 @@ def _file_text(name: str, default: str) -> str:
 
 # --- Django ---------------------------------------------------------------------------------
 DEBUG = read_flag("SLOTSERVE_DEBUG", default=False)
-SECRET_KEY = read_text("SLOTSERVE_SECRET_KEY") or _file_text("secret-key", get_random_secret_key())
+SECRET_KEY = read_secret("SLOTSERVE_SECRET_KEY") or _file_text(
+    "secret-key", get_random_secret_key()
+)
 ALLOWED_HOSTS = list(read_list("SLOTSERVE_ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]")))
 CSRF_TRUSTED_ORIGINS = list(read_list("SLOTSERVE_TRUSTED_ORIGINS"))
 SLOTSERVE_HTTPS = read_flag("SLOTSERVE_HTTPS", default=False)
@@ -33,6 +44,11 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 if SLOTSERVE_HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_SSL_REDIRECT = True
+    SECURE_REDIRECT_EXEMPT = ["^ready/$"]  # asked by balancers, and by containers of themselves
+    SECURE_HSTS_SECONDS = read_whole("SLOTSERVE_HSTS_SECONDS", 31536000)
+# Whether other names below ours have TLS is not ours to say, nor to tell browsers in advance.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 
 INSTALLED_APPS = [
@@ -110,7 +126,7 @@ SLOTSERVE_OPEN_SIGNUP = read_flag("SLOTSERVE_OPEN_SIGNUP", default=False)
 EMAIL_HOST = read_text("SLOTSERVE_MAIL_HOST")
 EMAIL_PORT = read_whole("SLOTSERVE_MAIL_PORT", 587, least=1)
 EMAIL_HOST_USER = read_text("SLOTSERVE_MAIL_USER")
-EMAIL_HOST_PASSWORD = read_text("SLOTSERVE_MAIL_PASSWORD")
+EMAIL_HOST_PASSWORD = read_secret("SLOTSERVE_MAIL_PASSWORD")
 EMAIL_USE_SSL = EMAIL_PORT == 465
 EMAIL_USE_TLS = read_flag("SLOTSERVE_MAIL_STARTTLS", default=EMAIL_PORT == 587)
 EMAIL_TIMEOUT = 10
@@ -143,8 +159,8 @@ CONTENT_SECURITY_POLICY = {
 
 # --- Database -------------------------------------------------------------------------------
 DATABASES = {
-    "default": dj_database_url.config(
-        default=f"sqlite:///{SLOTSERVE_DATA / 'slotserve.sqlite3'}", conn_max_age=60
+    "default": dj_database_url.parse(
+        read_database_url(f"sqlite:///{SLOTSERVE_DATA / 'slotserve.sqlite3'}"), conn_max_age=60
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -156,7 +172,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Valkey and Celery ----------------------------------------------------------------------
-REDIS_URL = read_text("REDIS_URL") or _file_text("redis-url", "redis://127.0.0.1:6379/0")
+REDIS_URL = read_redis_url(_file_text("redis-url", ""))
 CELERY_BROKER_URL = celery_url(REDIS_URL)
 CELERY_BROKER_TRANSPORT_OPTIONS = transport_options(REDIS_URL)
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -13,6 +13,26 @@ def read_text(name: str, default: str = "") -> str:
     return os.environ.get(name, "").strip() or default
 
 
+def read_secret(name: str, default: str = "") -> str:
+    """As `read_text`; or the text of the file that NAME_FILE names, as container engines give it.
+
+    SettingError when both are set, or when the file cannot be read or is empty.
+    """
+    file = read_text(f"{name}_FILE")
+    if not file:
+        return read_text(name, default)
+    if read_text(name):
+        raise SettingError(f"{name} and {name}_FILE are both set: keep one of them")
+    try:
+        text = Path(file).read_text().strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise SettingError(f"{name}_FILE={file!r} cannot be read: {reason}") from None
+    if not text:
+        raise SettingError(f"{name}_FILE={file!r} is empty: put the secret into it")
+    return text
+
+
 def read_number(name: str, default: float, *, least: float = 0.0) -> float:
     """A number (seconds, megabytes …) of at least `least`."""
     raw = read_text(name)
@@ -50,7 +70,12 @@ def read_flag(name: str, *, default: bool) -> bool:
 def read_list(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Comma-separated words."""
     raw = read_text(name)
-    return tuple(word.strip() for word in raw.split(",") if word.strip()) if raw else default
+    return split_list(raw) if raw else default
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """The words between commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def read_path(name: str, default: Path) -> Path:

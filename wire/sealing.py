@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from wire.env import SettingError, read_list, read_path, read_text
+from wire.env import SettingError, read_path, read_secret, read_text, split_list
 
 LEAST_KEY_CHARACTERS = 32
 
@@ -53,7 +53,7 @@ class Sealer:
 
 def read_table_keys() -> tuple[str, ...]:
     """SLOTSERVE_TABLE_KEYS, or the lines of SLOTSERVE_DATA/table-keys that `bin/up` writes."""
-    keys = read_list("SLOTSERVE_TABLE_KEYS")
+    keys = split_list(read_secret("SLOTSERVE_TABLE_KEYS"))
     if keys:
         return keys
     path = table_keys_file()
@@ -73,7 +73,8 @@ def table_keys_file() -> Path:
 
 def has_table_keys() -> bool:
     """Whether keys are configured at all."""
-    return bool(read_text("SLOTSERVE_TABLE_KEYS")) or table_keys_file().exists()
+    names = ("SLOTSERVE_TABLE_KEYS", "SLOTSERVE_TABLE_KEYS_FILE")
+    return any(map(read_text, names)) or table_keys_file().exists()
 
 
 def _derive(key: str, purpose: bytes) -> bytes:

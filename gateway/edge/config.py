@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.edge.cors import read_origins
-from wire.env import SettingError, read_number, read_path, read_text, read_whole
+from wire.addresses import read_redis_url
+from wire.env import SettingError, read_number, read_path, read_secret, read_text, read_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def read_config(port: int, number: int = 0) -> EdgeConfig:
     data = read_path("SLOTSERVE_DATA", Path("var"))
     edge_id = read_text("SLOTSERVE_EDGE_ID", f"{socket.gethostname()}:{port}")
     return EdgeConfig(
-        redis_url=read_redis_url(),
+        redis_url=redis_url(),
         edge_id=f"{edge_id}/{number}" if number else edge_id,
         table_max_age=read_number("SLOTSERVE_TABLE_MAX_AGE", 300.0, least=1.0),
         max_body_bytes=read_whole("SLOTSERVE_MAX_BODY_BYTES", 64 * 2**20, least=1024),
@@ -65,7 +66,7 @@ def read_config(port: int, number: int = 0) -> EdgeConfig:
         stop_seconds=read_number("SLOTSERVE_EDGE_STOP_SECONDS", drain),
         usage_folder=read_path("SLOTSERVE_USAGE_DIR", data / "usage"),
         usage_bytes=read_whole("SLOTSERVE_USAGE_BYTES", 2**30),
-        metrics_digest=_digest(read_text("SLOTSERVE_METRICS_TOKEN")),
+        metrics_digest=_digest(read_secret("SLOTSERVE_METRICS_TOKEN")),
         cors_origins=read_origins(),
     )
 
@@ -84,11 +85,8 @@ def _digest(secret: str) -> str | None:
     return hashlib.sha256(secret.encode()).hexdigest() if secret else None
 
 
-def read_redis_url() -> str:
+def redis_url() -> str:
     """REDIS_URL, or the file that `bin/up` writes, or Valkey's usual port on this host."""
     path: Path = read_path("SLOTSERVE_DATA", Path("var")) / "redis-url"
     written = path.read_text().strip() if os.access(path, os.R_OK) else ""
-    url = read_text("REDIS_URL") or written or "redis://127.0.0.1:6379/0"
-    if not url.startswith(("redis://", "rediss://", "unix://")):
-        raise SettingError("REDIS_URL: give redis://, rediss:// or unix:///path?db=N")
-    return url
+    return read_redis_url(written)

@@ -62,7 +62,7 @@ class NoticeViewSet(
         notices.mark_read(self._person, clock.database_now(), pk=notice.pk)
         return Response(self.get_serializer(self.get_object()).data)
 
-    @extend_schema(request=None, responses=ReadSerializer)
+    @extend_schema(request=None, responses=ReadSerializer, operation_id="notices_read_all")
     @action(detail=False, methods=["post"], url_path="read", url_name="read-all")
     def read_all(self, request: Request) -> Response:
         """Take all as read."""

@@ -1,0 +1,40 @@
+"""Addresses of the database and of Valkey, with passwords that may have settings of their own."""
+
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from wire.env import SettingError, read_secret
+
+DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+
+
+def read_redis_url(written: str = "") -> str:
+    """REDIS_URL, or what `bin/up` has written, or Valkey's usual port on this host.
+
+    With SLOTSERVE_REDIS_PASSWORD in it, if that is set.
+    """
+    url = read_secret("REDIS_URL") or written or DEFAULT_REDIS_URL
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingError("REDIS_URL: give redis://, rediss:// or unix:///path?db=N")
+    password = read_secret("SLOTSERVE_REDIS_PASSWORD")
+    return _with_password("REDIS_URL", url, "SLOTSERVE_REDIS_PASSWORD", password)
+
+
+def read_database_url(default: str) -> str:
+    """DATABASE_URL, with SLOTSERVE_DATABASE_PASSWORD in it, if that is set."""
+    url = read_secret("DATABASE_URL") or default
+    password = read_secret("SLOTSERVE_DATABASE_PASSWORD")
+    return _with_password("DATABASE_URL", url, "SLOTSERVE_DATABASE_PASSWORD", password)
+
+
+def _with_password(setting: str, url: str, name: str, password: str) -> str:
+    """The URL with the password, where that has a setting of its own."""
+    if not password:
+        return url
+    parts = urlsplit(url)
+    if not parts.hostname:
+        raise SettingError(f"{name} is set, but {setting} names no host that would ask for it")
+    if parts.password:
+        raise SettingError(f"{setting} has a password and {name} is set, too: keep one of them")
+    user, _, place = parts.netloc.rpartition("@")
+    netloc = f"{user}:{quote(password, safe='')}@{place}"
+    return urlunsplit(parts._replace(netloc=netloc))
