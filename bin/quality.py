@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+PROGRAMS = ("nginx", "caddy", "systemd-analyze")
 CHECKS = (
     ("ruff check", ("ruff", "check", ".")),
     ("ruff format", ("ruff", "format", "--check", ".")),
@@ -45,6 +46,10 @@ def missing_parts() -> list[str]:
         missing.append("pages in a browser (install chromium)")
     if not any(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")):
         missing.append("a stepped clock (install libfaketime)")
+    everywhere = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
+    absent = [name for name in PROGRAMS if not shutil.which(name, path=everywhere)]
+    if absent:
+        missing.append(f"examples of deployment (install {', '.join(absent)})")
     return missing
 
 
