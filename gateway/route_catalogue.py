@@ -1,15 +1,15 @@
 """What callers may want to know of the presets, read in a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from django.db.models import OuterRef, Subquery
 
 from gateway.edge.table import ModelInfo
 from gateway.route_facts import LaneFacts
 from lanes.engines.base import ServerFacts
-from lanes.engines.registry import engine
+from lanes.engines.registry import engine_with
 from lanes.estimates import first_guess, measured_loads
 from lanes.models import Preset, Runtime
 
@@ -23,6 +23,7 @@ class PresetFacts:
     name: str
     engine: str | None = None
     arguments: tuple[str, ...] = ()
+    options: Mapping[str, object] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     size_bytes: int | None = None
     host_id: int | None = None  # where its file is
@@ -38,14 +39,17 @@ def read_presets() -> list[PresetFacts]:
         "name",
         "current__engine",
         "current__arguments",
+        "current__options",
         "current__aliases",
         "current__model_file__size_bytes",
         "current__model_file__host",
         Subquery(told.order_by("-pk").values("pk")[:1]),
     )
     return [
-        PresetFacts(pk, slug, name, kind, tuple(arguments or ()), tuple(aliases or ()), *rest)
-        for pk, slug, name, kind, arguments, aliases, *rest in rows
+        PresetFacts(
+            pk, slug, name, kind, tuple(arguments or ()), options or {}, tuple(aliases or ()), *rest
+        )
+        for pk, slug, name, kind, arguments, options, aliases, *rest in rows
     ]
 
 
@@ -88,7 +92,7 @@ def _told(runtimes: set[int]) -> dict[int | None, ServerFacts]:
 
 def _info(preset: PresetFacts, told: ServerFacts | None) -> ModelInfo:
     """What its newest server said; before there was one, what its arguments let expect."""
-    facts = told or engine(preset.engine or "").facts(preset.arguments, None)
+    facts = told or engine_with(preset.engine or "", preset.options).facts(preset.arguments, None)
     size = preset.size_bytes or None
     return ModelInfo(
         name=preset.name,

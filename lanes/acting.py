@@ -4,7 +4,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from lanes import ending, reporting, seeing, starting
+from lanes import ending, reporting, seeing, starting, stop_command
 from lanes.engines import registry
 from lanes.failures.causes import Cause, Evidence, FailureWords, Kind
 from lanes.failures.reading import read_cause, stated_cause
@@ -84,7 +84,9 @@ def _begin_drain(step: BeginDrain, sight: Sight, runtime: Runtime) -> bool:
 
 def _term(step: SendTerm, sight: Sight, runtime: Runtime) -> bool:
     cause = _cause_of_stop(step, sight, runtime) if step.reason else None
-    if reporting.report_stopping(sight, runtime, cause):
+    if not reporting.report_stopping(sight, runtime, cause):
+        return False
+    if not stop_command.run(sight.lane, runtime, sight.record):
         ending.signal_server(sight.record, signal.SIGTERM)
     return False
 
@@ -146,7 +148,7 @@ def _cause_of_end(step: MarkFailed, sight: Sight, runtime: Runtime) -> Cause:
 
 
 def _words(runtime: Runtime) -> FailureWords:
-    return registry.engine(runtime.revision.engine).failure_words
+    return registry.engine_of(runtime.revision).failure_words
 
 
 def _evidence(sight: Sight, runtime: Runtime, *, waited: float | None = None) -> Evidence:

@@ -4,6 +4,7 @@ from django.apps import AppConfig
 from django.core.checks import register
 
 from lanes.checks import (
+    check_commands,
     check_llama_server,
     check_margins,
     check_port_range,
@@ -21,6 +22,7 @@ class LanesConfig(AppConfig):
     def ready(self) -> None:
         """Register the checks of this app's settings."""
         register(check_llama_server)
+        register(check_commands)
         register(check_port_range)
         register(check_margins)
         register(check_run_as)

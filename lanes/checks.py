@@ -1,6 +1,7 @@
 """System checks of the settings of hosts and model servers."""
 
 import pwd
+import shlex
 import shutil
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,14 @@ PORT_RANGE = "slotserve.E012"
 MARGINS = "slotserve.E010"
 RUN_AS = "slotserve.E013"
 SILENCE = "slotserve.E014"
+COMMANDS = "slotserve.E015"
+COMMAND_SETTINGS = (
+    "SLOTSERVE_VLLM",
+    "SLOTSERVE_SGLANG",
+    "SLOTSERVE_COMFYUI",
+    "SLOTSERVE_TRAINER",
+    "SLOTSERVE_COMMANDS",
+)
 
 
 def check_llama_server(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
@@ -23,6 +32,19 @@ def check_llama_server(app_configs: Sequence[Any] | None, **_: Any) -> list[Chec
     words = f"SLOTSERVE_LLAMA_SERVER={named} is not a program that can be run."
     hint = "Give the path of llama-server, or unset it to use the one on PATH or the built-in one."
     return [Error(words, hint=hint, id=LLAMA_SERVER)]
+
+
+def check_commands(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
+    """Settings that name programs can be split into words."""
+    return [
+        Error(
+            f"{name} has a quote that is not closed: {getattr(settings, name)}",
+            hint="Write it as in a shell, such as /opt/vllm/bin/vllm serve.",
+            id=COMMANDS,
+        )
+        for name in COMMAND_SETTINGS
+        if not _is_command(getattr(settings, name))
+    ]
 
 
 def check_port_range(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
@@ -72,3 +94,11 @@ def check_silence(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMess
         f"SLOTSERVE_TICK_SECONDS={tick:g}: hosts would count as unreachable between two looks."
     )
     return [Error(words, hint=f"Give {4 * tick:g} or more.", id=SILENCE)]
+
+
+def _is_command(text: str) -> bool:
+    try:
+        shlex.split(text)
+    except ValueError:
+        return False
+    return True

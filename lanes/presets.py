@@ -9,12 +9,11 @@ from django.db import transaction
 from django.db.models import Q
 
 from lanes import ticks
-from lanes.engines.flags import (
-    allowed_environment,
-    check_arguments,
-    check_environment,
-    without_owned,
-)
+from lanes.engines.base import EngineAdapter
+from lanes.engines.options import Options, check_options
+from lanes.engines.options import as_said as options_as_said
+from lanes.engines.registry import engine as engine_named
+from lanes.engines.well_formed import check_arguments, check_environment
 from lanes.locking import one_edit_at_a_time
 from lanes.models import Engine, Lane, ModelFile, Preset, PresetRevision
 from lanes.refusals import Refusal
@@ -33,6 +32,7 @@ class PresetWish(TypedDict, total=False):
     engine: str
     arguments: object  # a list of texts
     environment: object  # names and texts
+    options: object  # names and values of lanes.engines.options
     aliases: object  # a list of texts
 
 
@@ -52,6 +52,7 @@ class _Content:
     engine: str
     arguments: list[str]
     environment: dict[str, str]
+    options: dict[str, Any]
     aliases: list[str]
 
 
@@ -104,9 +105,28 @@ def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]]
     aliases = _check_aliases(wish.get("aliases", []))
     if isinstance(aliases, Refusal):
         return aliases
-    kept, notes = without_owned(arguments)
-    variables, more_notes = allowed_environment(environment)
-    return _Content(model_file, engine, kept, variables, aliases), notes + more_notes
+    options = check_options(wish.get("options", {}))
+    if isinstance(options, Refusal):
+        return options
+    adapter = engine_named(engine).with_options(options)
+    kept, notes = adapter.arguments(arguments)
+    variables, more_notes = adapter.variables(environment)
+    objection = adapter.objection(kept, variables)
+    if objection:
+        return Refusal("bad_arguments", objection)
+    told, last_notes = _options_of(adapter, engine, options)
+    content = _Content(model_file, engine, kept, variables, told, aliases)
+    return content, notes + more_notes + last_notes
+
+
+def _options_of(
+    adapter: EngineAdapter, engine: str, options: Options
+) -> tuple[dict[str, Any], list[str]]:
+    """The options where the engine takes them; else a note for each."""
+    told = options_as_said(options)
+    if adapter is not engine_named(engine):
+        return told, []
+    return {}, [f"{name} was left out: {Engine(engine).label} has its own." for name in told]
 
 
 def _check_aliases(value: object) -> list[str] | Refusal:
@@ -170,6 +190,7 @@ def _content_of(revision: PresetRevision) -> _Content:
         revision.engine,
         revision.arguments,
         revision.environment,
+        revision.options,
         revision.aliases,
     )
 

@@ -61,7 +61,7 @@ def see(lane: Lane) -> Sight | None:
 
 def server_facts(sight: Sight, runtime: Runtime) -> ServerFacts:
     """What the server can do: asked of itself, within a second; else by its arguments."""
-    adapter = registry.engine(runtime.revision.engine)
+    adapter = registry.engine_of(runtime.revision)
     endpoint = _endpoint(runtime, sight.record) if sight.record else None
     path = adapter.facts_path
     answer = probing.fetch(endpoint, path) if endpoint and path else None
@@ -169,7 +169,7 @@ def _health(runtime: Runtime, record: records.Record) -> probing.Health:
     endpoint = _endpoint(runtime, record)
     if endpoint is None:
         return probing.Health(trouble="its API key cannot be read: SLOTSERVE_TABLE_KEYS changed")
-    return probing.probe(endpoint, registry.engine(runtime.revision.engine))
+    return probing.probe(endpoint, registry.engine_of(runtime.revision))
 
 
 def _endpoint(runtime: Runtime, record: records.Record) -> probing.Endpoint | None:

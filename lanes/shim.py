@@ -172,13 +172,24 @@ def _copy_output(process: "subprocess.Popen[bytes]", order: dict[str, Any]) -> t
     pipe = process.stdout.fileno() if process.stdout else -1
 
     def copy() -> None:
+        secret, held = order["secret"].encode(), b""
         with RotatingLog(order["log_path"], order["log_bytes"]) as log:
             while chunk := os.read(pipe, 65536):
-                log.write(chunk)
+                told, held = without_secret(held + chunk, secret)
+                log.write(told)
+            log.write(held)
 
     reader = threading.Thread(target=copy, daemon=True)
     reader.start()
     return reader
+
+
+def without_secret(text: bytes, secret: bytes) -> tuple[bytes, bytes]:
+    """The text without the secret, and apart from it an end that may be the beginning of one."""
+    told = text.replace(secret, b"[API key]") if secret else text
+    longest = min(max(len(secret) - 1, 0), len(told))
+    begun = next((n for n in range(longest, 0, -1) if told.endswith(secret[:n])), 0)
+    return told[: len(told) - begun], told[len(told) - begun :]
 
 
 def _write(path: str, record: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ has one that has not ended) before anything is spawned: so nothing starts twice,
 in between leaves a row that its successor sees to have no process.
 """
 
+import ipaddress
 import json
 import logging
 import os
@@ -15,13 +16,14 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from lanes import clock, log_keeping, ports, processes, records, ticks, watch
+from lanes import clock, folders, log_keeping, ports, processes, records, ticks, watch
 from lanes.engines import registry
-from lanes.engines.base import ServerSpec
+from lanes.engines.base import Launch, ServerSpec
 from lanes.models import Host, Lane, Order, Phase, PresetRevision, Runtime
 from lanes.refusals import Refusal
 from lanes.reporting import tell
@@ -36,7 +38,7 @@ PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
 
 def start(lane: Lane, step: Start) -> Runtime | Refusal | None:
     """Start what the order wants now. None: the order has changed or somebody was first."""
-    key = secrets.token_urlsafe(32)
+    key = secrets.token_hex(32)  # no program takes it for a flag, and no file for a number
     try:
         with transaction.atomic():
             runtime = _claim(lane, step, key)
@@ -74,16 +76,14 @@ def spawn(lane: Lane, runtime: Runtime, key: str) -> None:
 
 def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
     """Everything the shim is told, as it reads it from its standard input."""
-    spec = _server_spec(lane, runtime, key)
-    launch = registry.engine(runtime.revision.engine).launch(spec)
-    run_as = _run_as()
-    # What neither a preset nor an engine may change.
-    own = {**_marks(lane.pk), "CUDA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids)}
-    if run_as:
-        own["HOME"] = pwd.getpwnam(settings.SLOTSERVE_RUN_AS).pw_dir
+    spec = server_spec(lane, runtime.revision, runtime.address, runtime.port, key)
+    launch = registry.engine_of(runtime.revision).launch(spec)
+    run_as = as_user()
+    folders.prepare(spec.folder, launch, run_as)
     return {
         "argv": list(launch.argv),
-        "environment": {**_passed_on(), **launch.environment, **own},
+        "environment": environment(lane.pk, spec, launch),
+        "secret": key,
         "folder": "/",
         "lock_path": str(records.lock_path(lane.pk)),
         "record_path": str(records.record_path(lane.pk)),
@@ -101,6 +101,41 @@ def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
     }
 
 
+def environment(lane_pk: int, spec: ServerSpec, launch: Launch) -> dict[str, str]:
+    """Of a server or its stop command: the engine's, and what neither it nor a preset changes."""
+    own = {**_marks(lane_pk), "CUDA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids)}
+    if as_user():
+        own["HOME"] = pwd.getpwnam(settings.SLOTSERVE_RUN_AS).pw_dir
+    return {**_passed_on(), **launch.environment, **own}
+
+
+def server_spec(
+    lane: Lane, revision: PresetRevision, address: str, port: int, key: str
+) -> ServerSpec:
+    """What the engine is told of a lane's server."""
+    return ServerSpec(
+        model_path=revision.model_file.path,
+        alias=revision.preset.slug,
+        arguments=tuple(revision.arguments),
+        environment=dict(revision.environment),
+        address=address,
+        port=port,
+        api_key=key,
+        gpu_uuids=tuple(lane.gpus.values_list("uuid", flat=True)),
+        other_names=tuple(revision.aliases),
+        folder=str(folders.path(lane.pk)),
+    )
+
+
+def as_user() -> dict[str, Any] | None:
+    """Popen's words for SLOTSERVE_RUN_AS; None when it is unset or we are not root."""
+    if not settings.SLOTSERVE_RUN_AS or os.geteuid() != 0:
+        return None
+    entry = pwd.getpwnam(settings.SLOTSERVE_RUN_AS)
+    groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
+
+
 def _claim(lane: Lane, step: Start, key: str) -> Runtime | Refusal | None:
     """The row of a new runtime, if the order is still the one that was decided from."""
     Host.objects.select_for_update().get(pk=lane.host_id)  # its ports are given one at a time
@@ -108,15 +143,29 @@ def _claim(lane: Lane, step: Start, key: str) -> Runtime | Refusal | None:
     if (order.generation, order.target_id) != (step.generation, step.revision_id):
         return None
     now = clock.database_now()
+    revision = PresetRevision.objects.select_related("preset", "model_file").get(
+        pk=step.revision_id
+    )
+    refused = _refusal(lane, revision, key)
+    if refused:
+        return Refusal("not_started", f"{revision.preset} is not started: {refused}")
     port = ports.free_port(lane.host, now)
     if port is None:
         first, last = settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST
         words = f"no port from {first} to {last} is free on {lane.host.address}"
         return Refusal("no_port", words)
-    revision = PresetRevision.objects.select_related("preset", "model_file").get(
-        pk=step.revision_id
-    )
     return _create(lane, order, revision, port=port, key=key, now=now)
+
+
+def _refusal(lane: Lane, revision: PresetRevision, key: str) -> str:
+    """Why this host does not start it; empty: it does."""
+    adapter, address = registry.engine_of(revision), lane.host.address
+    if adapter.protected_path is None and not is_loopback(address):
+        return (
+            f"its server has no API key, and at {address} anybody on that network could use it: "
+            "it needs a lane whose host listens on 127.0.0.1"
+        )
+    return adapter.refusal(server_spec(lane, revision, address, 0, key))
 
 
 def _create(
@@ -146,18 +195,12 @@ def _create(
     return runtime
 
 
-def _server_spec(lane: Lane, runtime: Runtime, key: str) -> ServerSpec:
-    revision = runtime.revision
-    return ServerSpec(
-        model_path=revision.model_file.path,
-        alias=revision.preset.slug,
-        arguments=tuple(revision.arguments),
-        environment=dict(revision.environment),
-        address=runtime.address,
-        port=runtime.port,
-        api_key=key,
-        gpu_uuids=tuple(lane.gpus.values_list("uuid", flat=True)),
-    )
+def is_loopback(address: str) -> bool:
+    """Whether only this host can reach it."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
 
 
 def _passed_on() -> dict[str, str]:
@@ -168,15 +211,6 @@ def _passed_on() -> dict[str, str]:
 def _marks(lane_pk: int) -> dict[str, str]:
     """By these a sweep knows the processes of a lane."""
     return {processes.INSTALLATION: records.installation_id(), processes.LANE: str(lane_pk)}
-
-
-def _run_as() -> dict[str, object] | None:
-    """Popen's words for SLOTSERVE_RUN_AS; None when it is unset or we are not root."""
-    if not settings.SLOTSERVE_RUN_AS or os.geteuid() != 0:
-        return None
-    entry = pwd.getpwnam(settings.SLOTSERVE_RUN_AS)
-    groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
 
 
 def _hand_over(child: "subprocess.Popen[bytes]", order: bytes) -> None:

@@ -59,6 +59,12 @@ def own(child: "subprocess.Popen[bytes]", lane_pk: int, host_key: str) -> None:
         adopt(lane_pk, host_key, child.pid, found.ticks)
 
 
+def bury_later(child: "subprocess.Popen[bytes]") -> None:
+    """Reap this child once it has ended; nobody is told."""
+    with _state.lock:
+        _state.children[child.pid] = child
+
+
 def reap() -> None:
     """Bury children that have ended; one that is not watched would stay a zombie."""
     with _state.lock:

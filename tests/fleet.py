@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -18,8 +18,8 @@ from django.conf import settings
 from django.db import connection
 
 from lanes import clock, processes, records, supervisor
-from lanes.engines import llama_facts
-from lanes.engines.base import Launch, ServerFacts, ServerSpec
+from lanes.engines import llama_facts, llama_flags
+from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
 from lanes.failures.causes import FailureWords
 from lanes.models import Lane, Order, Preset, Runtime
 from tests import builders
@@ -39,7 +39,7 @@ WORKER_SETTINGS = (
 NO_PROGRAM = "/no/such/program"
 
 
-class FakeEngine:
+class FakeEngine(EngineAdapter):
     """Starts one of tests/servers: the preset's first argument names it."""
 
     health_path = "/health"
@@ -51,6 +51,14 @@ class FakeEngine:
         host_memory="Lower -c.",
         error_lines=re.compile("^(.+)$"),
     )
+
+    def arguments(self, given: Sequence[str]) -> Kept:
+        """As llama-server's."""
+        return llama_flags.without_owned(given)
+
+    def variables(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+        """As llama-server's."""
+        return llama_flags.allowed_environment(given)
 
     def launch(self, spec: ServerSpec) -> Launch:
         """The program, told its address and key by the environment."""

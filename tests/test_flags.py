@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanes.engines import flags
+from lanes.engines import llama_flags, well_formed
 from lanes.refusals import Refusal
 
 TUNING = ["-c", "4096", "-np", "2", "-ngl", "99", "--no-webui", "--seed", "-1", "-fa", "on"]
 
 
 def test_arguments_that_tune_the_server_are_kept_as_they_are() -> None:
-    assert flags.without_owned(TUNING) == (TUNING, [])
+    assert llama_flags.without_owned(TUNING) == (TUNING, [])
 
 
 @pytest.mark.parametrize(
@@ -72,42 +72,42 @@ def test_arguments_that_tune_the_server_are_kept_as_they_are() -> None:
     ],
 )
 def test_an_owned_flag_goes_with_its_value_and_leaves_a_note(spelled: list[str]) -> None:
-    kept, notes = flags.without_owned(["-c", "4096", *spelled, "-np", "2"])
+    kept, notes = llama_flags.without_owned(["-c", "4096", *spelled, "-np", "2"])
     assert kept == ["-c", "4096", "-np", "2"]
     assert len(notes) == 1
 
 
 def test_a_note_names_the_flag_and_the_reason_but_never_the_value() -> None:
-    _, notes = flags.without_owned(["--api_key", "top-secret"])
+    _, notes = llama_flags.without_owned(["--api_key", "top-secret"])
     assert notes == [
         "--api-key was left out: each server gets a key of its own that only the gateway knows."
     ]
 
 
 def test_a_flag_whose_value_was_forgotten_does_not_take_the_next_flag_along() -> None:
-    kept, notes = flags.without_owned(["--port", "-c", "4096"])
+    kept, notes = llama_flags.without_owned(["--port", "-c", "4096"])
     assert kept == ["-c", "4096"]
     assert len(notes) == 1
 
 
 def test_an_owned_flag_is_found_where_another_flag_s_value_would_stand() -> None:
-    kept, _ = flags.without_owned(["--grammar", "--host", "0.0.0.0"])
+    kept, _ = llama_flags.without_owned(["--grammar", "--host", "0.0.0.0"])
     assert kept == ["--grammar"]
 
 
 @pytest.mark.parametrize("flag", ["--spec-default", "-mg", "-mm", "--log-prefix", "--metrics"])
 def test_flags_that_only_look_like_owned_ones_stay(flag: str) -> None:
-    assert flags.without_owned([flag]) == ([flag], [])
+    assert llama_flags.without_owned([flag]) == ([flag], [])
 
 
-ALL_OWNED = [name for _, names in flags.OWNED for name in names.split()]
+ALL_OWNED = [name for _, names in llama_flags.OWNED for name in names.split()]
 
 
 @given(st.lists(st.sampled_from([*ALL_OWNED, *TUNING, "--host=1", "--api_key", "value"])))
 def test_no_owned_spelling_survives_and_stripping_again_changes_nothing(words: list[str]) -> None:
-    kept, _ = flags.without_owned(words)
+    kept, _ = llama_flags.without_owned(words)
     assert not set(kept) & {*ALL_OWNED, "--host=1", "--api_key"}
-    assert flags.without_owned(kept) == (kept, [])
+    assert llama_flags.without_owned(kept) == (kept, [])
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_no_owned_spelling_survives_and_stripping_again_changes_nothing(words: l
 def test_arguments_that_are_no_list_of_texts_are_refused_in_words(
     value: object, words: str
 ) -> None:
-    refusal = flags.check_arguments(value)
+    refusal = well_formed.check_arguments(value)
     assert isinstance(refusal, Refusal)
     assert refusal.code == "bad_arguments"
     assert words in refusal.words
@@ -135,18 +135,18 @@ def test_arguments_that_are_no_list_of_texts_are_refused_in_words(
 
 def test_arguments_at_the_limits_are_taken() -> None:
     longest = ["x" * 4096] * 200
-    assert flags.check_arguments(longest) == longest
+    assert well_formed.check_arguments(longest) == longest
 
 
 def test_a_line_is_split_as_a_shell_would() -> None:
     line = "-c 4096 --chat-template-kwargs '{\"a\": 1}'\n-np 2"
     expected = ["-c", "4096", "--chat-template-kwargs", '{"a": 1}', "-np", "2"]
-    assert flags.split_line(line) == expected
+    assert well_formed.split_line(line) == expected
 
 
 @pytest.mark.parametrize("line", ["--grammar 'root", 'x "y', "x \\"])
 def test_a_line_with_an_open_quote_is_refused(line: str) -> None:
-    refusal = flags.split_line(line)
+    refusal = well_formed.split_line(line)
     assert isinstance(refusal, Refusal)
     assert "not closed" in refusal.words
 
@@ -156,7 +156,7 @@ def test_a_line_with_an_open_quote_is_refused(line: str) -> None:
     ["GGML_CUDA_FORCE_MMQ", "OMP_NUM_THREADS", "CUDA_DEVICE_ORDER", "LLAMA_SET_ROWS", "TZ"],
 )
 def test_a_variable_that_tunes_is_kept(name: str) -> None:
-    assert flags.allowed_environment({name: "1"}) == ({name: "1"}, [])
+    assert llama_flags.allowed_environment({name: "1"}) == ({name: "1"}, [])
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_variable_that_tunes_is_kept(name: str) -> None:
     ],
 )
 def test_any_other_variable_is_left_out_with_a_note(name: str) -> None:
-    kept, notes = flags.allowed_environment({name: "secret"})
+    kept, notes = llama_flags.allowed_environment({name: "secret"})
     assert kept == {}
     assert len(notes) == 1
     assert name in notes[0]
@@ -202,6 +202,15 @@ def test_any_other_variable_is_left_out_with_a_note(name: str) -> None:
     ],
 )
 def test_an_environment_that_is_none_is_refused_in_words(value: object, words: str) -> None:
-    refusal = flags.check_environment(value)
+    refusal = well_formed.check_environment(value)
     assert isinstance(refusal, Refusal)
     assert words in refusal.words
+
+
+@given(st.lists(st.text("ab \"'\\${}=\n", max_size=12), max_size=5))
+def test_arguments_come_back_from_their_line(words: list[str]) -> None:
+    assert well_formed.split_line(well_formed.join_line(words)) == words
+
+
+def test_macros_need_no_quotes_in_a_line() -> None:
+    assert well_formed.join_line(["--port", "${PORT}", "a b"]) == "--port ${PORT} 'a b'"

@@ -21,6 +21,15 @@ def test_a_program_or_none_is_fine(settings: Settings, named: str) -> None:
     assert checks.check_llama_server(None) == []
 
 
+def test_a_command_with_an_open_quote_is_an_error_that_names_its_setting(
+    settings: Settings,
+) -> None:
+    assert checks.check_commands(None) == []
+    settings.SLOTSERVE_SGLANG = "python -m 'sglang"
+    (error,) = checks.check_commands(None)
+    assert (error.id, "SLOTSERVE_SGLANG" in error.msg) == ("slotserve.E015", True)
+
+
 @pytest.mark.parametrize(
     ("first", "last", "found"),
     [

@@ -107,7 +107,7 @@ def test_old_prompts_are_not_kept_unless_the_preset_says_so(program: str) -> Non
 
 def test_an_unknown_engine_is_a_mistake_of_ours() -> None:
     with pytest.raises(KeyError):
-        engine("vllm")
+        engine("nothing-like-it")
 
 
 def test_the_runner_is_known_as_built_in(program: str, settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lanes.engines.flags import without_owned
+from lanes.engines.llama_flags import without_owned
 from lanes.llama_options import OPTIONS, Params
 from lanes.llama_runner import ArgumentError, read_arguments
 

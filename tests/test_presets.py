@@ -99,7 +99,7 @@ def test_owned_flags_and_variables_are_left_out_with_notes() -> None:
         ({"aliases": "one two"}, "bad_aliases"),
         ({"aliases": ["with space"]}, "bad_aliases"),
         ({"aliases": [1]}, "bad_aliases"),
-        ({"engine": "vllm"}, "invalid"),
+        ({"engine": "nothing-like-it"}, "invalid"),
         ({"name": "x" * 101}, "invalid"),
         ({"aliases": ["auto"]}, "name_taken"),
         ({"aliases": ["AUTO"]}, "name_taken"),
@@ -159,6 +159,7 @@ def test_saving_what_a_preset_says_changes_nothing() -> None:
         "engine",
         "arguments",
         "environment",
+        "options",
         "aliases",
     }
     assert saved(**said).revision == first

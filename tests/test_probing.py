@@ -2,31 +2,21 @@
 
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 
 from lanes import probing, sockets
-from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.probing import Endpoint, Health
 from tests import fleet
 
 OURS, FOREIGN, NOBODY = True, False, None
 
 
-class Keyless:
+class Keyless(fleet.FakeEngine):
     """An engine without keys."""
 
-    health_path = "/health"
-    protected_path: str | None = None
-    facts_path: str | None = None
-    failure_words = fleet.FakeEngine.failure_words
-
-    def launch(self, spec: ServerSpec) -> Launch:
-        raise NotImplementedError
-
-    def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
-        raise NotImplementedError
+    protected_path = None
 
 
 def probed(port: int) -> Health:

@@ -39,6 +39,7 @@ class Shim:
             "record_path": str(self.folder / "7.json"),
             "log_path": str(self.folder / "7.log"),
             "log_bytes": 65536,
+            "secret": "the-key",
             "run_as": None,
             "start_by": time.monotonic() + 5,
             "record": {"runtime": 1},

@@ -122,6 +122,7 @@ def test_an_administrator_edits_a_preset(lane: Lane) -> None:
     revision = Preset.objects.get().current
     assert revision is not None
     form = {"name": "Qwen", "model_file": revision.model_file_id, "arguments": "-c 512 --port 1"}
+    form["engine"] = "llama.cpp"
     answer = client.post("/administration/presets/qwen2.5-7b/", form, follow=True)
     assert "--port" in answer.content.decode()
     current = Preset.objects.get().current

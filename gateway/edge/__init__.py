@@ -4,7 +4,7 @@ Its modules, in the order in which a request meets them:
 
 process     command, workers, line; server, config; edge (wires all parts), readiness
 connection  wire.http_protocol, wire.http_answers, wire.http_unframed; ws_protocol; app (ASGI), call
-what        route, routes, upstream_routes, query; headers (credentials), prefer
+what        route, routes, upstream_routes, engine_paths, query; headers (credentials), prefer
 body        serving; body, json_scan, json_patterns, form_scan; spool
 who, where  table, holder (reads it), clock; routing, verdicts (the order of refusals)
 let in      attempt; allowance, limits, buckets; admission, gate, exchange, endings

@@ -24,6 +24,7 @@ from gateway.edge.headers import upstream_headers
 from gateway.edge.refusals import TELLS_WHEN, EdgeRefusal, refuse
 from gateway.edge.routing import Route, active_grant, identify
 from gateway.edge.table import LaneRoute
+from gateway.edge.upstream_routes import refuse_passage
 from gateway.edge.upstreams import Server
 from gateway.edge.waiting import CLIENT_GONE
 from gateway.edge.ws_close import GOING_AWAY, NORMAL, OURS, TOO_BIG, close_of, passed_on, short
@@ -109,6 +110,11 @@ class Session:
                 await answer.close_socket(code, reason)
 
     async def _run(self, exchange: Exchange, server: Server) -> EdgeRefusal | None:
+        passage = self._call.matched.passage
+        if passage is not None:
+            refusal = refuse_passage(server.upstream.engine, self._call.method, passage)
+            if refusal is not None:
+                return refusal
         try:
             upstream = self._upstream = await self._connect(exchange, server)
             await self._accept(exchange, upstream.protocol)

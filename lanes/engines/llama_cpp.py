@@ -5,7 +5,6 @@ first: `--cache-ram 0` (its 8 GiB of host memory for old prompts would go beyond
 would hand one owner's prompts on to the next), and no web pages, no downloads.
 """
 
-import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,18 +12,16 @@ from pathlib import Path
 
 from django.conf import settings
 
-from lanes.engines.base import Launch, ServerFacts, ServerSpec
-from lanes.engines.flags import allowed_environment, without_owned
+from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
+from lanes.engines.hosting import gpus, passed_on
 from lanes.engines.llama_facts import facts
 from lanes.engines.llama_failures import LLAMA
+from lanes.engines.llama_flags import allowed_environment, without_owned
 
 SOURCE_FOLDER = Path(__file__).resolve().parent.parent.parent
 # -P keeps the folder it happens to start in off the import path.
 RUNNER = (sys.executable, "-P", "-m", "lanes.llama_runner")
-PASSED_ON = (
-    "PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TZ TMPDIR LD_LIBRARY_PATH DYLD_LIBRARY_PATH "
-    "VK_DRIVER_FILES VK_ICD_FILENAMES"
-)
+PASSED_ON = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 # As environment twins they count less than the preset's arguments, and a build that does not know
 # one ignores it, where an unknown argument would end it.
 DEFAULTS = {
@@ -35,7 +32,7 @@ DEFAULTS = {
 }
 
 
-class LlamaCpp:
+class LlamaCpp(EngineAdapter):
     """The adapter of llama-server and of the runner that stands in for it."""
 
     health_path = "/health"
@@ -43,12 +40,21 @@ class LlamaCpp:
     facts_path: str | None = "/props"
     failure_words = LLAMA
 
+    def arguments(self, given: Sequence[str]) -> Kept:
+        """Without the flags of `llama_flags`."""
+        return without_owned(given)
+
+    def variables(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+        """Those of `llama_flags` that tune a server."""
+        return allowed_environment(given)
+
     def launch(self, spec: ServerSpec) -> Launch:
         """argv and environment; the address comes first so that no argument can swallow it."""
         kept, _ = without_owned(spec.arguments)
         own = ("-m", spec.model_path, "--host", spec.address, "--port", str(spec.port))
-        argv = (*program(), *own, "--alias", spec.alias, *kept)
-        return Launch(argv, _environment(spec))
+        words = program()
+        argv = (*words, *own, "--alias", spec.alias, *kept)
+        return Launch(argv, _environment(spec), program_words=len(words))
 
     def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
         """What a server of these arguments can do; `answer` is what its `/props` said."""
@@ -69,14 +75,12 @@ def is_built_in() -> bool:
 
 
 def _environment(spec: ServerSpec) -> Mapping[str, str]:
-    passed = {name: os.environ[name] for name in PASSED_ON.split() if name in os.environ}
     chosen, _ = allowed_environment(spec.environment)
     return {
-        **passed,
+        **passed_on(*PASSED_ON),
         **chosen,
         **DEFAULTS,
         **({"PYTHONPATH": str(SOURCE_FOLDER)} if is_built_in() else {}),
         "LLAMA_API_KEY": spec.api_key,
-        # Without GPUs of its own a lane computes on the CPU, and takes nobody else's.
-        "CUDA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids),
+        **gpus(spec),
     }

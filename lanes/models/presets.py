@@ -13,6 +13,11 @@ class Engine(models.TextChoices):
     """A kind of model server."""
 
     LLAMA_CPP = "llama.cpp", "llama.cpp"
+    VLLM = "vllm", "vLLM"
+    SGLANG = "sglang", "SGLang"
+    COMFYUI = "comfyui", "ComfyUI"
+    TRAINING = "training", "Training service"
+    COMMAND = "command", "Any command"
 
 
 class Preset(models.Model):
@@ -44,6 +49,9 @@ class PresetRevision(models.Model):
     engine = models.CharField(max_length=20, choices=Engine, default=Engine.LLAMA_CPP)
     arguments = models.JSONField(default=list, help_text="argv list, without SlotServe's own flags")
     environment = models.JSONField(default=dict, help_text="names and values, allow-listed")
+    options = models.JSONField(
+        default=dict, db_default={}, help_text="what its engine cannot know, such as a health path"
+    )
     notes = models.JSONField(default=list, help_text="what was left out of the arguments, and why")
     aliases = models.JSONField(default=list, help_text="other names that callers may use")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -26,6 +26,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
     engine = serializers.CharField(source="current.engine")
     arguments = serializers.ListField(source="current.arguments", child=serializers.CharField())
     environment = serializers.DictField(source="current.environment", child=serializers.CharField())
+    options = serializers.DictField(source="current.options")
     notes = serializers.ListField(source="current.notes", child=serializers.CharField())
     aliases = serializers.ListField(source="current.aliases", child=serializers.CharField())
     larger_than_gpu_memory_of = serializers.SerializerMethodField()
@@ -45,6 +46,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
             "engine",
             "arguments",
             "environment",
+            "options",
             "notes",
             "aliases",
             "larger_than_gpu_memory_of",
@@ -59,7 +61,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
         """Arguments and environment may tell of the host: for administrators alone."""
         shown = dict(super().to_representation(instance))
         if not self.context["request"].user.is_staff:
-            for name in ("arguments", "environment", "notes"):
+            for name in ("arguments", "environment", "options", "notes"):
                 del shown[name]
         return shown
 
@@ -73,6 +75,7 @@ class PresetWriteSerializer(serializers.Serializer[Any]):
     engine = serializers.ChoiceField(choices=Engine.choices, required=False)
     arguments = serializers.JSONField(required=False)
     environment = serializers.JSONField(required=False)
+    options = serializers.JSONField(required=False)
     aliases = serializers.JSONField(required=False)
 
 

@@ -1,15 +1,18 @@
 """Forms for administrators. They read and explain; services decide."""
 
-import shlex
 from typing import Any
 
 from django import forms
 from django.db.models import Q
 
-from lanes.engines.flags import split_line
-from lanes.models import Gpu, Host, Lane, ModelFile, Preset
+from lanes.engines.options import MOST_SLOTS
+from lanes.engines.well_formed import join_line, split_line
+from lanes.models import Engine, Gpu, Host, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from slotserve.web.fields import GpuField, PresetField, StyledForm
+
+OPTION_FIELDS = ("health_path", "protected_path", "stop_command", "slots")
+TAKE_OPTIONS = (Engine.TRAINING, Engine.COMMAND)  # the page shows the fields for these alone
 
 
 class LaneForm(StyledForm):
@@ -104,10 +107,12 @@ class PresetForm(StyledForm):
     model_file = forms.ModelChoiceField(
         ModelFile.objects.all(), empty_label=None, label="Model file"
     )
+    engine = forms.ChoiceField(choices=Engine.choices, help_text="Which program loads the file.")
     arguments = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "form-control"}),
-        help_text="Options of the model server, such as: -c 8192 -np 2 -ngl 99",
+        help_text="Options of the program, such as -c 8192 -np 2 -ngl 99 for llama.cpp or "
+        "--max-model-len 8192 for vLLM; of any command, its whole command line with ${PORT}.",
     )
     environment = forms.CharField(
         required=False,
@@ -115,6 +120,28 @@ class PresetForm(StyledForm):
         help_text="NAME=value, one a line.",
     )
     aliases = forms.CharField(required=False, help_text="Other model names, separated by spaces.")
+    health_path = forms.CharField(
+        required=False,
+        label="Health path",
+        help_text="Answers 200 without a key when the server is ready; empty: /health.",
+    )
+    protected_path = forms.CharField(
+        required=False,
+        label="Protected path",
+        help_text="Answers 200 with the key of the server and 401 without; empty: it has no keys.",
+    )
+    stop_command = forms.CharField(
+        required=False,
+        label="Stop command",
+        help_text="Asks the server to end, in place of the first TERM; empty: TERM does.",
+    )
+    slots = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_SLOTS,
+        label="Requests at once",
+        help_text="More wait in the queue of the lane; empty: it takes as many as come.",
+    )
 
     def __init__(self, *args: Any, preset: Preset | None, **kwargs: Any) -> None:
         initial = self.initial_of(preset) if preset else None
@@ -136,9 +163,12 @@ class PresetForm(StyledForm):
             "slug": preset.slug,
             "name": preset.name,
             "model_file": revision.model_file_id,
-            "arguments": shlex.join(revision.arguments),
+            "engine": revision.engine,
+            "arguments": join_line(revision.arguments),
             "environment": environment,
             "aliases": " ".join(revision.aliases),
+            **revision.options,
+            "stop_command": join_line(revision.options.get("stop_command", [])),
         }
 
     def clean_slug(self) -> str:
@@ -150,10 +180,11 @@ class PresetForm(StyledForm):
 
     def clean_arguments(self) -> list[str]:
         """An argv list, split as a shell would."""
-        words = split_line(self.cleaned_data["arguments"])
-        if isinstance(words, Refusal):
-            raise forms.ValidationError(words.words)
-        return words
+        return _split(self.cleaned_data["arguments"])
+
+    def clean_stop_command(self) -> list[str]:
+        """The same."""
+        return _split(self.cleaned_data["stop_command"])
 
     def clean_environment(self) -> dict[str, str]:
         """Names and values."""
@@ -162,6 +193,20 @@ class PresetForm(StyledForm):
             raise forms.ValidationError("Write NAME=value, one a line.")
         return {name.strip(): value for name, _, value in (line.partition("=") for line in lines)}
 
+    def clean(self) -> dict[str, Any]:
+        """What only some engines take as one value; others have their own."""
+        cleaned = super().clean() or {}
+        told = {name: cleaned.pop(name, None) for name in OPTION_FIELDS}
+        is_taken = cleaned.get("engine") in TAKE_OPTIONS
+        return {**cleaned, "options": told if is_taken else {}}
+
     def clean_aliases(self) -> list[str]:
         """A list of names."""
         return str(self.cleaned_data["aliases"]).split()
+
+
+def _split(line: str) -> list[str]:
+    words = split_line(line)
+    if isinstance(words, Refusal):
+        raise forms.ValidationError(words.words)
+    return words

@@ -7,14 +7,7 @@ in the kept list, also where it stood as another flag's value.
 """
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
-
-from lanes.refusals import Refusal
-
-MOST_ARGUMENTS = 200
-MOST_VARIABLES = 50
-MOST_CHARACTERS = 4096
 
 # Why each flag is SlotServe's, and all its spellings.
 OWNED: tuple[tuple[str, str], ...] = (
@@ -77,43 +70,6 @@ _TUNING = re.compile(
     r"|KMP_(AFFINITY|BLOCKTIME)|MALLOC_ARENA_MAX|TZ"
     r"|GGML_(CPU|CUDA|HIP|METAL|OP|SCHED|SYCL|VK)_(?!VISIBLE_DEVICES)(?!.*PATH)\w+"
 )
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def split_line(text: str) -> list[str] | Refusal:
-    """One line of a form as a list of arguments; quotes group words as in a shell."""
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return Refusal("bad_arguments", "A quote or a backslash at the end is not closed: close it")
-
-
-def check_arguments(value: object) -> list[str] | Refusal:
-    """The arguments as a list of texts, or what is wrong with them."""
-    if not isinstance(value, list | tuple):
-        return Refusal("bad_arguments", 'Arguments are a list of texts, such as ["-c", "4096"].')
-    if len(value) > MOST_ARGUMENTS:
-        return Refusal("bad_arguments", f"At most {MOST_ARGUMENTS} arguments are possible.")
-    for position, item in enumerate(value, start=1):
-        problem = _text_problem(item)
-        if problem:
-            return Refusal("bad_arguments", f"Argument {position} {problem}")
-    return list(value)
-
-
-def check_environment(value: object) -> dict[str, str] | Refusal:
-    """The environment as names and texts, or what is wrong with it."""
-    if not isinstance(value, Mapping):
-        return Refusal("bad_environment", 'The environment is names and texts: {"NAME": "value"}.')
-    if len(value) > MOST_VARIABLES:
-        return Refusal("bad_environment", f"At most {MOST_VARIABLES} variables are possible.")
-    for name, text in value.items():
-        if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
-            return Refusal("bad_environment", f"{name!r} is no name of a variable.")
-        problem = _text_problem(text)
-        if problem:
-            return Refusal("bad_environment", f"The value of {name} {problem}")
-    return dict(value)
 
 
 def without_owned(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -157,13 +113,3 @@ def _owned_because(name: str) -> str | None:
     if name in _REASONS:
         return _REASONS[name]
     return next((why for why, family in OWNED_FAMILIES if family.fullmatch(name)), None)
-
-
-def _text_problem(item: object) -> str | None:
-    if not isinstance(item, str):
-        return "is not a text: put it in quotes."
-    if len(item) > MOST_CHARACTERS:
-        return f"is longer than {MOST_CHARACTERS} characters."
-    if "\0" in item or any("\ud800" <= character <= "\udfff" for character in item):
-        return "has a character that no command line can carry."
-    return None

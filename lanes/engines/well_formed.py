@@ -1,0 +1,64 @@
+"""Arguments and environments as a form or a client says them: well-formed texts, or a refusal."""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+from lanes.refusals import Refusal
+
+MOST_ARGUMENTS = 200
+MOST_VARIABLES = 50
+MOST_CHARACTERS = 4096
+_PLAIN = re.compile(r"[\w@%+=:,./${}-]+", re.ASCII)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def split_line(text: str) -> list[str] | Refusal:
+    """One line of a form as a list of arguments; quotes group words as in a shell."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return Refusal("bad_arguments", "A quote or a backslash at the end is not closed: close it")
+
+
+def join_line(words: Iterable[str]) -> str:
+    """Arguments as one line of a form: quotes only where `split_line` needs them."""
+    return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
+
+
+def check_arguments(value: object) -> list[str] | Refusal:
+    """The arguments as a list of texts, or what is wrong with them."""
+    if not isinstance(value, list | tuple):
+        return Refusal("bad_arguments", 'Arguments are a list of texts, such as ["-c", "4096"].')
+    if len(value) > MOST_ARGUMENTS:
+        return Refusal("bad_arguments", f"At most {MOST_ARGUMENTS} arguments are possible.")
+    for position, item in enumerate(value, start=1):
+        problem = _text_problem(item)
+        if problem:
+            return Refusal("bad_arguments", f"Argument {position} {problem}")
+    return list(value)
+
+
+def check_environment(value: object) -> dict[str, str] | Refusal:
+    """The environment as names and texts, or what is wrong with it."""
+    if not isinstance(value, Mapping):
+        return Refusal("bad_environment", 'The environment is names and texts: {"NAME": "value"}.')
+    if len(value) > MOST_VARIABLES:
+        return Refusal("bad_environment", f"At most {MOST_VARIABLES} variables are possible.")
+    for name, text in value.items():
+        if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
+            return Refusal("bad_environment", f"{name!r} is no name of a variable.")
+        problem = _text_problem(text)
+        if problem:
+            return Refusal("bad_environment", f"The value of {name} {problem}")
+    return dict(value)
+
+
+def _text_problem(item: object) -> str | None:
+    if not isinstance(item, str):
+        return "is not a text: put it in quotes."
+    if len(item) > MOST_CHARACTERS:
+        return f"is longer than {MOST_CHARACTERS} characters."
+    if "\0" in item or any("\ud800" <= character <= "\udfff" for character in item):
+        return "has a character that no command line can carry."
+    return None
