@@ -1,4 +1,4 @@
-"""What bin/up and bin/test share: an environment with what they need, then the program itself.
+"""What bin/up, bin/join and bin/test share: an environment with what they need, then the program.
 
 Only the standard library: this runs before anything is installed. Whatever a newcomer may meet
 (no venv module, no network, a full disk) is said in one sentence.
@@ -27,6 +27,14 @@ def up(arguments: list[str]) -> None:
     os.chdir(ROOT)
     # A Ctrl-C while the supervisor is still being imported waits until that can stop in order.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    os.execv(python, argv)  # noqa: S606 - no shell is wanted
+
+
+def join(arguments: list[str]) -> None:
+    """Become the program that makes this machine a host; it knows its flags."""
+    python = prepared("requirements.txt")
+    argv = [str(python), "-m", "slotserve.joining", *arguments]
+    os.chdir(ROOT)
     os.execv(python, argv)  # noqa: S606 - no shell is wanted
 
 

@@ -42,7 +42,7 @@ class Failing:
 
     count: int
     failed_at: datetime
-    reason: str  # and what to try
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +175,8 @@ def _servers() -> dict[int, Server]:
 
 def _failures() -> dict[tuple[int, int | None], Failing]:
     rows = PresetFailure.objects.filter(count__gt=0, failed_at__isnull=False)
-    fields = ("lane_id", "revision_id", "count", "failed_at", "reason", "failure_advice")
-    return {
-        (lane, revision): Failing(count, failed_at, f"{reason} {advice}".strip())
-        for lane, revision, count, failed_at, reason, advice in rows.values_list(*fields)
-    }
+    fields = ("lane_id", "revision_id", "count", "failed_at", "reason")
+    return {(lane, revision): Failing(*rest) for lane, revision, *rest in rows.values_list(*fields)}
 
 
 def _grants(now: datetime) -> dict[int, list[Grant]]:

@@ -97,7 +97,7 @@ def _place(facts: HostFacts) -> Iterator[Trouble]:
         words = f"{facts.address} is no IP address, so {facts.name} starts no model server"
         yield Trouble("bad_address", words, "Give it one, such as 127.0.0.1 or 10.0.0.5.")
     elif address.is_global:
-        words = f"model servers of {facts.name} listen on the public address {facts.address}"
+        words = f"Model servers of {facts.name} listen on the public address {facts.address}"
         yield Trouble("public_address", words, "Give it an address of a private network.")
 
 
@@ -107,7 +107,7 @@ def _reported(facts: HostFacts, version: str) -> Iterator[Trouble]:
         return
     if abs(report.clock_skew) > SKEW_SECONDS:
         side = "ahead of" if report.clock_skew > 0 else "behind"
-        words = f"the clock of {facts.name} is {abs(report.clock_skew):.1f} s {side} the database's"
+        words = f"The clock of {facts.name} is {abs(report.clock_skew):.1f} s {side} the database's"
         yield Trouble("clock_skew", words, "Keep the clocks of all machines in step, by NTP.")
     if report.version != version:
         words = f"{facts.name} runs {report.version}, SlotServe here {version}"
@@ -115,14 +115,14 @@ def _reported(facts: HostFacts, version: str) -> Iterator[Trouble]:
     least = max(LEAST_FREE_BYTES, LEAST_FREE_SHARE * report.disk_total_bytes)
     if report.disk_free_bytes < min(least, report.disk_total_bytes / 2):
         free = report.disk_free_bytes / 2**30
-        words = f"the data folder's disk of {facts.name} has {free:.1f} GiB left"
+        words = f"The data folder's disk of {facts.name} has {free:.1f} GiB left"
         yield Trouble("disk_full", words, "Make room: servers log there.")
     if report.is_driver_failing and facts.has_cards:
-        words = f"the GPUs of {facts.name} cannot be read: {report.driver_words}"
+        words = f"The GPUs of {facts.name} cannot be read: {report.driver_words}"
         yield Trouble("driver_failing", words, "Run nvidia-smi there.")
     address = _address(facts)
     if report.is_user_shared and address is not None and not address.is_loopback:
-        words = f"model servers of {facts.name} run as the worker's own user"
+        words = f"Model servers of {facts.name} run as the worker's own user"
         hint = "Set SLOTSERVE_RUN_AS, so that code in a model cannot read the worker's secrets."
         yield Trouble("shared_user", words, hint)
 

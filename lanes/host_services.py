@@ -47,3 +47,11 @@ def unfit_address(text: str) -> Refusal | None:
     if getattr(address, "scope_id", None):
         return Refusal("invalid", f"{text} names a network card: give an address without '%'.")
     return None
+
+
+def is_loopback(address: str) -> bool:
+    """Whether nobody but this machine reaches it."""
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"

@@ -13,6 +13,7 @@ from lanes import clock
 from lanes.events import add_event
 from lanes.host_health import HostFacts, Report, Trouble, is_overdue, troubles, unreachable_since
 from lanes.models import Driver, Host, HostReport, Lane
+from lanes.notices import News, tell_administrators
 from lanes.version import code_version
 
 log = logging.getLogger(__name__)
@@ -86,7 +87,11 @@ def _tell_changes(host: Host, found: dict[str, Trouble], now: datetime) -> None:
         return  # somebody was first
     new, over = sorted(set(found) - set(told)), sorted(set(told) - set(found))
     for code in new:
-        log.error("host=%s %s: %s. %s", host.key, code, found[code].words, found[code].hint)
+        trouble = found[code]
+        log.error("host=%s %s: %s. %s", host.key, code, trouble.words, trouble.hint)
+        about = f"host:{host.key}:{code}:{now.isoformat()}"
+        news = News(about, "host", f"{trouble.words}.", trouble.hint)
+        tell_administrators(news, now)
     for code in over:
         log.info("host=%s %s: over", host.key, code)
     if GONE.intersection(new):

@@ -21,12 +21,13 @@ def free_port(host: Host, now: datetime) -> int | None:
     rested = [port for port, ended_at in rows if ended_at is not None and port not in living]
     fresh = (port for port in range(first, last + 1) if port not in used)
     for port in [*fresh, *(port for port in rested if first <= port <= last)]:
-        if _is_free(host.address, port):
+        if is_free(host.address, port):
             return port
     return None
 
 
-def _is_free(address: str, port: int) -> bool:
+def is_free(address: str, port: int) -> bool:
+    """Whether this machine could listen there; port 0: whether the address is its own."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as attempt:
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -10,6 +10,7 @@ from csp.constants import NONE, SELF
 from django.core.management.utils import get_random_secret_key
 
 from slotserve.broker import celery_url, transport_options
+from slotserve.database import postgres_options
 from wire.addresses import read_database_url, read_redis_url
 from wire.env import (
     read_flag,
@@ -169,6 +170,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "timeout": 20,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
+else:
+    DATABASES["default"]["OPTIONS"] = postgres_options(DATABASES["default"].get("OPTIONS", {}))
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Valkey and Celery ----------------------------------------------------------------------
@@ -227,6 +230,12 @@ SLOTSERVE_PORT_LAST = read_whole("SLOTSERVE_PORT_LAST", 18999, least=1024)
 SLOTSERVE_HASH_MBPS = read_number("SLOTSERVE_HASH_MBPS", 100.0)
 SLOTSERVE_LOG_BYTES = read_whole("SLOTSERVE_LOG_BYTES", 10 * 2**20, least=65536)
 SLOTSERVE_LOG_RUNS = read_whole("SLOTSERVE_LOG_RUNS", 5, least=1)
+
+# As machines that join as hosts reach them.
+SLOTSERVE_HOSTS_DATABASE_URL = read_secret(
+    "SLOTSERVE_HOSTS_DATABASE_URL", read_database_url("sqlite://")
+)
+SLOTSERVE_HOSTS_REDIS_URL = read_secret("SLOTSERVE_HOSTS_REDIS_URL", REDIS_URL)
 
 # --- Gateway --------------------------------------------------------------------------------
 SLOTSERVE_GATEWAY_URL = read_text("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")

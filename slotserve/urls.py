@@ -58,6 +58,7 @@ urlpatterns = [
         name="delete-preset",
     ),
     path("administration/hosts/", hosts.page, name="hosts"),
+    path("administration/hosts/add/", hosts.add, name="add-host"),
     path("administration/hosts/<str:key>/", hosts.edit, name="edit-host"),
     path("administration/hosts/<str:key>/delete/", hosts.delete, name="delete-host"),
     path("administration/models/", models.page, name="models"),

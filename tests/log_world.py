@@ -10,7 +10,7 @@ from celery import Celery
 from django.conf import settings
 from django.db import connection
 
-from lanes import clock, log_keeping, log_reading, tasks, ticks
+from lanes import clock, log_keeping, tasks, ticks
 from lanes.logs import RotatingLog
 from lanes.models import Lane, Phase, Runtime
 from slotserve.broker import celery_url
@@ -93,12 +93,10 @@ class Worker:
 
 @contextmanager
 def worker(url: str, key: str = "test-host") -> Iterator[Worker]:
-    """A worker for this block, which is waited for however slow the machine is."""
+    """A worker for this block."""
     made = Worker(url, key)
     made.start()
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(log_reading, "WAIT_SECONDS", 30.0)
-            yield made
+        yield made
     finally:
         made.stop()

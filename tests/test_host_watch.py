@@ -11,7 +11,7 @@ from bookings.models import Booking
 from gateway import publish, tasks
 from gateway.edge.table import LaneRoute, decode_lane
 from lanes import clock, host_reports, host_services, host_watch, supervisor
-from lanes.models import Driver, Host, HostReport, Lane, LaneEvent
+from lanes.models import Driver, Host, HostReport, Lane, LaneEvent, Notice
 from lanes.refusals import Refusal
 from lanes.version import code_version
 from tests import builders
@@ -80,6 +80,7 @@ def test_people_are_told_once_of_a_host_that_vanishes_and_once_of_its_return(
     host: Host, moment: Moment, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "lanes.host_watch")
+    builders.administrator()
     vanish(host, moment)
     watch(host)
     looked(host, moment)
@@ -87,7 +88,8 @@ def test_people_are_told_once_of_a_host_that_vanishes_and_once_of_its_return(
     watch(host)
     kinds = list(LaneEvent.objects.order_by("pk").values_list("kind", flat=True))
     assert kinds == ["unreachable", "reachable"]
-    told = [record.getMessage() for record in caplog.records if "unreachable" in record.message]
+    assert [notice.recipient for notice in Notice.objects.all()] == [builders.administrator()]
+    told = [record.getMessage() for record in caplog.records if record.name == "lanes.host_watch"]
     assert len(told) == 2
     assert host.alarms == []
 

@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lanes.logs import RotatingLog, read, read_tail, segments
 from slotserve.stack.parts import ROOT
 
-PATIENT = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 LIMIT = 64  # bytes: four segments of 16
 
 
@@ -31,8 +30,8 @@ def kept(folder: Path) -> tuple[int, bytes]:
     return start, read(found, start, found[-1].end - start)
 
 
-@PATIENT
 @given(st.lists(st.binary(max_size=50)), st.integers(4, 200))
+@settings(max_examples=60)
 def test_what_is_kept_is_the_end_of_what_was_written_at_its_offset(
     tmp_path_factory: pytest.TempPathFactory, chunks: list[bytes], limit: int
 ) -> None:
@@ -47,7 +46,6 @@ def test_what_is_kept_is_the_end_of_what_was_written_at_its_offset(
     assert len(data) >= min(len(everything), limit // 4 * 3)
 
 
-@PATIENT
 @given(st.integers(0, 220), st.integers(1, 120))
 def test_a_reader_goes_across_seams_by_its_offset_alone(
     tmp_path_factory: pytest.TempPathFactory, offset: int, size: int

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
@@ -112,7 +112,6 @@ def test_a_host_tidies_once_a_minute(lane: Lane, settings: Settings) -> None:
     assert Host.objects.get().seen_at is not None
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sets(st.integers(0, 50)), st.sets(st.integers(0, 50)))
 def test_of_the_runs_folders_all_but_the_kept_go(found: set[int], kept: set[int]) -> None:
     gone = superseded([*map(str, found), "notes", "7.x"], kept)

@@ -3,12 +3,11 @@
 import unicodedata
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes.log_text import LONGEST_LINE, plain, plain_lines, tail_start, whole
 
-PATIENT = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 BYTES = st.one_of(
     st.binary(max_size=200),
     st.text(alphabet="ab\n\r\x1b[0;31mé漢\u202e", max_size=100).map(str.encode),
@@ -39,7 +38,6 @@ def test_a_long_line_is_cut_and_says_by_how_much() -> None:
     assert plain("x" * (LONGEST_LINE + 7)).endswith("x … (7 more characters)")
 
 
-@PATIENT
 @given(BYTES)
 def test_whatever_is_in_a_log_can_be_shown(data: bytes) -> None:
     for line in plain_lines(data):
@@ -66,7 +64,6 @@ def test_lines_are_told_when_they_are_whole_or_too_long(
     assert whole(data, is_over=is_over, most=8) == used
 
 
-@PATIENT
 @given(BYTES, st.integers(8, 50))
 def test_read_piece_by_piece_no_byte_is_lost_or_doubled(data: bytes, most: int) -> None:
     offset, pieces = 0, []
@@ -94,7 +91,6 @@ def test_the_last_lines_begin_there(data: bytes, count: int, is_cut: bool, start
     assert tail_start(data, count, is_cut=is_cut) == start
 
 
-@PATIENT
 @given(BYTES, st.integers(1, 20))
 def test_the_last_lines_are_the_last_lines(data: bytes, count: int) -> None:
     shown = plain_lines(data[tail_start(data, count, is_cut=False) :])

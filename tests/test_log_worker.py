@@ -15,7 +15,6 @@ from tests.worker import WORKER, celery, environment
 
 pytest_plugins = ["tests.fleet_fixtures"]
 pytestmark = [pytest.mark.process, pytest.mark.valkey, pytest.mark.django_db(transaction=True)]
-SECONDS = 60  # a worker has to start on a machine that may be busy
 
 
 @pytest.fixture
@@ -45,14 +44,14 @@ def test_a_real_server_s_log_comes_from_its_host_while_it_runs_and_after(
     queue = ticks.host_queue(lane.host.key)
     with celery(*WORKER, "-Q", queue, env=env, log=tmp_path / "celery.log"):
         order(lane, is_wanted=True)
-        fleet.until(fleet.is_phase(lane, "ready"), SECONDS)
+        fleet.until(fleet.is_phase(lane, "ready"), 30)
         run = fleet.newest(lane)
         assert run is not None
-        fleet.until(lambda: told(lane, run) is not None, SECONDS)
+        fleet.until(lambda: told(lane, run) is not None, 20)
         living = told(lane, run)
         order(lane, is_wanted=False)
-        fleet.until(fleet.is_phase(lane, "stopped"), SECONDS)
-        fleet.until(lambda: (piece := told(lane, run)) is not None and piece.is_over, SECONDS)
+        fleet.until(fleet.is_phase(lane, "stopped"), 30)
+        fleet.until(lambda: (piece := told(lane, run)) is not None and piece.is_over)
         gone = told(lane, run)
     assert living is not None
     assert gone is not None

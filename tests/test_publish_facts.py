@@ -124,18 +124,12 @@ def test_only_a_failure_of_the_target_in_force_is_told() -> None:
     lane, preset = builders.lane(), builders.preset()
     order(lane, preset)
     failure = PresetFailure.objects.create(
-        lane=lane,
-        revision=current(preset),
-        count=1,
-        failed_at=NOW,
-        reason="The GPU ran out of memory.",
-        failure_advice="Lower -ngl or -c.",
+        lane=lane, revision=current(preset), count=1, failed_at=NOW, reason="out of memory"
     )
     other = current(builders.preset())
     PresetFailure.objects.create(lane=lane, revision=other, count=4, failed_at=NOW, reason="else")
     part = lane_part(lane)
-    words = "The GPU ran out of memory. Lower -ngl or -c."
-    assert (part.failure, part.retry_at) == (words, NOW.timestamp() + 30)
+    assert (part.failure, part.retry_at) == ("out of memory", NOW.timestamp() + 30)
     PresetFailure.objects.filter(pk=failure.pk).update(count=0)
     assert lane_part(lane).failure is None
 

@@ -25,7 +25,7 @@ class Loop:
         fleet.order(self.lane, fleet.preset("dies_after_ready"))
 
     def be_ready(self) -> None:
-        fleet.look_until(self.lane, fleet.is_phase(self.lane, "ready"), seconds=60)
+        fleet.look_until(self.lane, fleet.is_phase(self.lane, "ready"))
 
     def die(self, *, after: float = 0.0) -> None:
         """Let it die as if it had been ready for so many seconds."""
@@ -33,8 +33,7 @@ class Loop:
         ready_at = (runtime.ready_at or runtime.started_at) - timedelta(seconds=after)
         Runtime.objects.filter(pk=runtime.pk).update(ready_at=ready_at)
         self._die.touch()
-        ended = Runtime.objects.filter(pk=runtime.pk, ended_at__isnull=False)
-        fleet.look_until(self.lane, ended.exists, seconds=60)
+        fleet.look_until(self.lane, lambda: Runtime.objects.get(pk=runtime.pk).ended_at is not None)
         self._die.unlink()
 
     def wait(self, seconds: float) -> None:
@@ -47,9 +46,9 @@ class Loop:
         return PresetFailure.objects.get(lane=self.lane)
 
     def starts_again(self) -> bool:
-        """Whether three more looks begin another server."""
+        """Whether ten more looks begin another server."""
         before = Runtime.objects.count()
-        for _ in range(3):
+        for _ in range(10):
             supervisor.look(self.lane.pk)
         return Runtime.objects.count() > before
 
@@ -65,9 +64,9 @@ def test_a_server_that_dies_soon_after_being_ready_backs_off_longer_each_time(lo
         loop.die()
         assert loop.failure.count == count
         assert not loop.starts_again()
-        loop.wait(retry_wait(count) / 2)
+        loop.wait(retry_wait(count) - 5)
         assert not loop.starts_again()
-        loop.wait(retry_wait(count) / 2)
+        loop.wait(5)
     loop.be_ready()
     assert Runtime.objects.count() == 4
 

@@ -6,6 +6,7 @@ and a `HostReport` by the host, the rest by `lanes.services`.
 
 from lanes.models.catalogue import GONE, ModelFile, ModelFolder, ModelKind
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
+from lanes.models.joining import JoinToken
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
 from lanes.models.notices import Notice
 from lanes.models.presets import Engine, Preset, PresetRevision
@@ -19,6 +20,7 @@ __all__ = [
     "Gpu",
     "Host",
     "HostReport",
+    "JoinToken",
     "Lane",
     "LaneEvent",
     "LoadRecord",

@@ -2,16 +2,19 @@
 
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, serializers, status, viewsets
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from bookings import deleting
 from gateway.models import Scope
-from lanes import host_services
+from lanes import host_services, joining
 from lanes.models import Host, HostReport
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from slotserve.api.errors import refuse
@@ -66,6 +69,66 @@ class HostWriteSerializer(serializers.Serializer[Any]):
     address = serializers.CharField(max_length=255, required=False)
 
 
+class NewJoinTokenSerializer(serializers.Serializer[Any]):
+    """Which host a machine will be, and where its model servers will listen."""
+
+    key = serializers.CharField(max_length=63)
+    name = serializers.CharField(max_length=100, required=False, allow_blank=True, default="")
+    address = serializers.CharField(max_length=255)
+    minutes = serializers.IntegerField(
+        required=False, default=joining.MINUTES, min_value=1, max_value=joining.MOST_MINUTES
+    )
+
+
+class JoinTokenSerializer(serializers.Serializer[Any]):
+    """A join token: shown once."""
+
+    token = serializers.CharField()
+    key = serializers.CharField()
+    expires_at = serializers.DateTimeField()
+
+
+class JoinSerializer(serializers.Serializer[Any]):
+    """A machine that wants to be a host."""
+
+    token = serializers.CharField(max_length=200)
+
+
+class JoinedHostSerializer(serializers.Serializer[Any]):
+    """The host that it is now."""
+
+    key = serializers.CharField()
+    name = serializers.CharField()
+    address = serializers.CharField()
+
+
+class JoinedSerializer(serializers.Serializer[Any]):
+    """What its worker needs, secrets among it."""
+
+    host = JoinedHostSerializer()
+    version = serializers.CharField()
+    environment = serializers.DictField(child=serializers.CharField())
+
+
+class JoinView(APIView):
+    """For machines, which have no account: the join token is all they show."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    @extend_schema(request=JoinSerializer, responses=JoinedSerializer, auth=[])
+    def post(self, request: Request) -> Response:
+        """Exchange a join token for a host's settings; it works once."""
+        if settings.SLOTSERVE_HTTPS and not request.is_secure():
+            return refuse(Refusal("needs_tls", "Ask by https://…: passwords come back."))
+        asked = JoinSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        joined = joining.join(asked.validated_data["token"])
+        if isinstance(joined, Refusal):
+            return refuse(joined)
+        return Response(JoinedSerializer(joined).data, headers={"Cache-Control": "no-store"})
+
+
 class HostViewSet(viewsets.GenericViewSet[Host]):
     """Machines with GPUs: whether they are there, how they are (administrators)."""
 
@@ -105,6 +168,19 @@ class HostViewSet(viewsets.GenericViewSet[Host]):
         """Delete a host that has neither lanes nor presets."""
         refusal = deleting.delete_host(self._host(key), actor=self._actor)
         return refuse(refusal) if refusal else Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(request=NewJoinTokenSerializer, responses={201: JoinTokenSerializer})
+    @action(detail=False, methods=["post"], url_path="join-tokens")
+    def join_tokens(self, request: Request) -> Response:
+        """Make a token with which one machine becomes a host; its text is told this once."""
+        asked = NewJoinTokenSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        made = joining.create_join_token(actor=self._actor, **asked.validated_data)
+        if isinstance(made, Refusal):
+            return refuse(made)
+        token, text = made
+        shown = {"token": text, "key": token.key, "expires_at": token.expires_at}
+        return Response(JoinTokenSerializer(shown).data, status=status.HTTP_201_CREATED)
 
     @property
     def _actor(self) -> User:

@@ -6,7 +6,7 @@ from rest_framework.routers import SimpleRouter
 from slotserve.api.bookings import BookingViewSet
 from slotserve.api.docs import SchemaPage
 from slotserve.api.fallback import NotFoundView
-from slotserve.api.hosts import HostViewSet
+from slotserve.api.hosts import HostViewSet, JoinView
 from slotserve.api.lanes import LaneViewSet
 from slotserve.api.members import MemberViewSet
 from slotserve.api.models import ModelFileViewSet, ModelFolderViewSet
@@ -29,6 +29,7 @@ router.register("notices", NoticeViewSet, basename="notice")
 router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [
+    path("hosts/join/", JoinView.as_view(), name="join"),
     path("", include(router.urls)),
     path("me/", MeView.as_view(), name="me"),
     path("self-check/", SelfCheckView.as_view(), name="api-self-check"),

@@ -6,11 +6,13 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import deleting
-from lanes import host_services
+from lanes import host_services, joining
 from lanes.models import Host
+from lanes.refusals import Refusal
 from slotserve.hosts import hosts_for_people, overview
 from slotserve.web.access import staff_required
 from slotserve.web.answers import member, say
@@ -26,6 +28,42 @@ class HostForm(StyledForm):
         help_text="Where its model servers listen: 127.0.0.1 when the gateway runs on this host, "
         "else the private address under which the gateway reaches it.",
     )
+
+
+class JoinForm(StyledForm):
+    """Which host a machine will be."""
+
+    key = forms.CharField(
+        max_length=63,
+        label="Key",
+        help_text="Names it for good: small letters, digits, hyphens, such as gpu1.",
+    )
+    name = forms.CharField(max_length=100, required=False, help_text="What people read.")
+    address = forms.CharField(
+        max_length=255, help_text="Its address on the private network, which the gateway reaches."
+    )
+
+
+@staff_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest) -> HttpResponse:
+    """A join token, shown in the answer to its making and never again."""
+    form = JoinForm(request.POST or None)
+    made = None
+    if request.method == "POST" and form.is_valid():
+        made = joining.create_join_token(actor=member(request), **form.cleaned_data)
+        if isinstance(made, Refusal):
+            form.add_error(None, made.words)
+            made = None
+    context = {
+        "form": form,
+        "token": made[0] if made else None,
+        "text": made[1] if made else "",
+        "pages": request.build_absolute_uri("/").rstrip("/"),
+        "refusal": joining.why_not_for_others(),
+    }
+    return render(request, "add_host.html", context, status=400 if form.errors else 200)
 
 
 @staff_required

@@ -1,0 +1,22 @@
+"""Tokens with which a machine becomes a host."""
+
+from django.conf import settings
+from django.db import models
+
+
+class JoinToken(models.Model):
+    """The right to become one host, once and soon. Only the SHA-256 of its text is kept."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    key = models.CharField(max_length=63)
+    name = models.CharField(max_length=100)
+    address = models.CharField(max_length=255)
+    made_at = models.DateTimeField()
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"join {self.key} until {self.expires_at:%Y-%m-%d %H:%M}"

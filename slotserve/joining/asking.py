@@ -1,0 +1,90 @@
+"""Asking the pages of a SlotServe to let this machine join."""
+
+import json
+import socket
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+ASK_SECONDS = 20.0
+MOST_BYTES = 2**20
+
+
+class JoinError(Exception):
+    """Why this machine could not join: one sentence that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The host that this machine is now, and its settings."""
+
+    key: str
+    name: str
+    address: str
+    version: str
+    environment: dict[str, str]
+
+
+def ask(url: str, token: str) -> Told:
+    """Exchange the token. Passwords come back, so plain HTTP goes over private networks alone."""
+    _refuse_public_http(url)
+    request = urllib.request.Request(  # noqa: S310 - http and https alone, checked above
+        f"{url.rstrip('/')}/api/v1/hosts/join/",
+        data=json.dumps({"token": token}).encode(),
+        headers={"Content-Type": "application/json", "Accept": "application/json"},
+        method="POST",
+    )
+    opener = urllib.request.build_opener(_NoRedirect())
+    try:
+        with opener.open(request, timeout=ASK_SECONDS) as answer:
+            return _told(answer.read(MOST_BYTES))
+    except urllib.error.HTTPError as error:
+        raise JoinError(_refused(url, error)) from error
+    except (urllib.error.URLError, OSError) as error:
+        reason = getattr(error, "reason", error)
+        words = f"{url} cannot be reached from here ({reason}): check the address."
+        raise JoinError(words) from error
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The token goes to nobody but who was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Not followed."""
+
+
+def _refuse_public_http(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme == "https" and parts.hostname:
+        return
+    if parts.scheme != "http" or not parts.hostname:
+        raise JoinError(f"{url} is no address of SlotServe's pages: give https://… as a browser.")
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+    except OSError as error:
+        words = f"{parts.hostname} is not known here ({error.strerror}): check the address."
+        raise JoinError(words) from error
+    if any(ip_address(str(each[4][0]).partition("%")[0]).is_global for each in found):
+        raise JoinError(f"{url} is plain HTTP to a public address: passwords need https://….")
+
+
+def _told(body: bytes) -> Told:
+    try:
+        said = json.loads(body)
+        environment = {str(name): str(value) for name, value in said["environment"].items()}
+        host = said["host"]
+        return Told(host["key"], host["name"], host["address"], said["version"], environment)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise JoinError("What answered is not a SlotServe of this release.") from error
+
+
+def _refused(url: str, error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read(MOST_BYTES))["detail"])
+    except (ValueError, KeyError, TypeError, OSError):
+        if 300 <= error.code < 400:
+            return f"{url} leads to {error.headers.get('Location')}: give that address."
+        return f"{url} answered {error.code}: is that the address of SlotServe's pages?"

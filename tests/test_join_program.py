@@ -1,0 +1,161 @@
+"""bin/join's own half: asking the pages, and the file with the settings."""
+
+import http.server
+import json
+import shlex
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slotserve.joining import __main__ as program
+from slotserve.joining import environment_file, unit
+from slotserve.joining.asking import JoinError, ask
+
+TOLD = {
+    "host": {"key": "gpu1", "name": "GPU one", "address": "10.0.0.5"},
+    "version": "1",
+    "environment": {"REDIS_URL": "redis://u:p@10.0.0.1/0", "SLOTSERVE_HOST_KEY": "gpu1"},
+}
+
+
+class Pages(http.server.BaseHTTPRequestHandler):
+    """What answers is set by each test."""
+
+    answer: tuple[int, object] = (200, TOLD)
+    asked: list[object] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        Pages.asked.append((self.path, json.loads(body)))
+        status, said = Pages.answer
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "https://elsewhere.example/")
+        self.end_headers()
+        self.wfile.write(said if isinstance(said, bytes) else json.dumps(said).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def pages() -> Iterator[str]:
+    Pages.asked, Pages.answer = [], (200, TOLD)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_token_is_exchanged_in_the_body_never_in_the_address(pages: str) -> None:
+    told = ask(f"{pages}/", "sj_token")
+    assert (told.key, told.address) == ("gpu1", "10.0.0.5")
+    assert Pages.asked == [("/api/v1/hosts/join/", {"token": "sj_token"})]
+
+
+ANSWERS: list[tuple[int, object, str]] = [
+    (403, {"code": "bad_join_token", "detail": "This join token has expired."}, "has expired"),
+    (404, b"<html>", "answered 404"),
+    (302, b"", "leads to https://elsewhere.example/"),
+    (200, b"<html>", "is not a SlotServe"),
+    (200, [], "is not a SlotServe"),
+    (200, {"host": "x", "version": "1", "environment": {}}, "is not a SlotServe"),
+]
+
+
+@pytest.mark.parametrize(("status", "said", "words"), ANSWERS)
+def test_what_goes_wrong_is_one_sentence(pages: str, status: int, said: object, words: str) -> None:
+    Pages.answer = (status, said)
+    with pytest.raises(JoinError, match=words):
+        ask(pages, "sj_token")
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://8.8.8.8", "plain HTTP to a public address"),
+        ("ftp://10.0.0.1", "no address of SlotServe's pages"),
+        ("gpu.example.org", "no address of SlotServe's pages"),
+        ("http://127.0.0.1:9", "cannot be reached"),
+        ("http://nobody.invalid", "is not known here"),
+    ],
+)
+def test_an_address_that_cannot_be_asked_is_explained(url: str, words: str) -> None:
+    with pytest.raises(JoinError, match=words):
+        ask(url, "sj_token")
+
+
+texts = st.text(st.characters(exclude_characters="'", exclude_categories=["Cc", "Cs"]))
+
+
+@given(st.dictionaries(st.from_regex(r"[A-Z][A-Z0-9_]{0,8}", fullmatch=True), texts, max_size=4))
+def test_the_file_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, said: dict[str, str]
+) -> None:
+    path = tmp_path_factory.mktemp("file") / "environment"
+    environment_file.write(path, said)
+    assert environment_file.read(path) == said
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_shell_reads_the_file_alike(tmp_path: Path) -> None:
+    path = tmp_path / "environment"
+    value = 'redis://u:p"$HOME`id`\\n%@10.0.0.1/0'
+    environment_file.write(path, {"REDIS_URL": value})
+    script = f'set -a; . {shlex.quote(str(path))}; printf %s "$REDIS_URL"'
+    assert (
+        subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+        == value
+    )
+
+
+@pytest.mark.parametrize("value", ["a'b", "a\nb", "a\0b"])
+def test_what_no_file_can_hold_is_said_before_it_is_written(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "environment"
+    with pytest.raises(environment_file.EnvironmentFileError, match="REDIS_URL"):
+        environment_file.write(path, {"REDIS_URL": value})
+    assert not path.exists()
+
+
+def test_settings_that_are_there_are_not_asked_for_again(
+    pages: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    looks = iter([1, 0])
+    done: Any = type("Done", (), {})
+
+    def run(argv: list[str], **_: object) -> object:
+        done.returncode = next(looks)
+        return done
+
+    monkeypatch.setattr(subprocess, "run", run)
+    words = [pages, "sj_token", "--data", str(tmp_path), "--no-start", "--run-as", "models"]
+    assert program.main(words) == 1
+    assert "give the same command again" in capsys.readouterr().err
+    assert program.main(words) == 0
+    assert len(Pages.asked) == 1
+    assert "-Q host.gpu1" in capsys.readouterr().out
+    kept = environment_file.read(tmp_path / "environment")
+    assert kept["SLOTSERVE_RUN_AS"] == "models"
+    assert kept["SLOTSERVE_DATA"] == str(tmp_path)
+
+
+def test_another_installation_s_settings_do_not_mix_in() -> None:
+    present = {"PATH": "/bin", "SLOTSERVE_DATA": "/other", "DATABASE_URL": "sqlite://"}
+    assert program._own(present) == {"PATH": "/bin"}
+
+
+def test_the_service_keeps_model_servers_over_a_restart() -> None:
+    text = unit.text_of(Path("/var/lib/slotserve/environment"), "/usr/bin/python3", ("-m", "x"))
+    assert "KillMode=process" in text
+    assert "ExecStart=/usr/bin/python3 -m x\n" in text
+    with pytest.raises(JoinError, match="holds a blank"):
+        unit.text_of(Path("/my files/environment"), "/usr/bin/python3", ())
