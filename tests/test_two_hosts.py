@@ -1,0 +1,216 @@
+"""Two machines, and a link that is cut and healed while a model loads, serves and drains.
+
+Nobody is served wrongly, nothing is orphaned, nothing starts twice, and nothing is guessed.
+"""
+
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests import netns
+from tests.two_hosts import DRAIN, SILENT, TwoHosts, two_hosts
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(bool(netns.why_not()), reason=netns.why_not() or "they can be used"),
+]
+LANES = {"a": "near", "b": "far"}
+PRESETS = ("qwen", "smol", "slow-coder")
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[TwoHosts]:
+    """Both machines with a lane and three presets each, which people may call."""
+    with tempfile.TemporaryDirectory(prefix="ssn-") as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL is another user
+        with two_hosts(Path(folder)) as running:
+            assert "database and Valkey answer" in running.join_b()
+            running.start_worker_b()
+            for key, slug in LANES.items():
+                _furnish(running, key, slug)
+            for name in ("owner", "stranger"):
+                said = ("--create-user", "--scope", "inference", "--scope", "bookings")
+                running.tokens[name] = running.manage("create_token", name, *said)
+            running.until(lambda: running.is_phase("far", "stopped"))
+            yield running
+
+
+@pytest.fixture(autouse=True)
+def _whole(hosts: TwoHosts) -> Iterator[None]:
+    """Each test begins and ends with a whole network, and no server that nobody knows of."""
+    yield
+    hosts.b.heal()
+    hosts.until(lambda: not hosts.is_unreachable("far"))
+    for booking in hosts.rest("GET", "bookings/").json()["results"]:
+        hosts.rest("POST", f"bookings/{booking['id']}/release/")
+    for slug in LANES.values():
+        hosts.until(partial(hosts.is_phase, slug, "stopped"))
+    hosts.until(lambda: not hosts.model_servers())
+    for slug in LANES.values():
+        assert "DOUBLE" not in hosts.starts(slug)
+
+
+def _furnish(hosts: TwoHosts, key: str, slug: str) -> None:
+    address = {"a": hosts.a, "b": hosts.b}[key].address
+    assert hosts.rest("PATCH", f"hosts/{key}/", {"address": address}).status_code == 200
+    file = hosts.folder / f"{key}.gguf"
+    file.write_bytes(b"GGUF")
+    said = {"host": key, "path": str(file), "name": f"file of {key}"}
+    model = hosts.rest("POST", "models/", said).json()
+    for name in PRESETS:
+        preset = name if key == "b" else f"{name}-{key}"
+        made = hosts.rest("POST", "presets/", {"slug": preset, "model_id": model["id"]})
+        assert made.status_code == 201, made.text
+    made = hosts.rest("POST", "lanes/", {"slug": slug, "host": key})
+    assert made.status_code == 201, made.text
+
+
+def book(hosts: TwoHosts, slug: str, preset: str, minutes: float = 30) -> dict[str, Any]:
+    """A booking of the owner's from now on."""
+    end = datetime.now(UTC) + timedelta(minutes=minutes)
+    said = {"lane": slug, "end": end.isoformat(), "kind": "model", "preset": preset}
+    answer = hosts.rest("POST", "bookings/", said, who="owner")
+    assert answer.status_code == 201, answer.text
+    booking: dict[str, Any] = answer.json()
+    return booking
+
+
+@dataclass
+class Answers:
+    """What callers of a lane were told: status, code or model, Retry-After, and when."""
+
+    said: list[tuple[float, int, str, str | None]] = field(default_factory=list)
+
+    def since(self, moment: float) -> list[tuple[int, str]]:
+        """Status and code or model of each answer to what was asked after this moment."""
+        return [(status, word) for at, status, word, _ in list(self.said) if at > moment]
+
+    @property
+    def served(self) -> set[str]:
+        """The models that answered."""
+        return {word for _, status, word, _ in self.said if status == 200}
+
+
+@contextmanager
+def calling(hosts: TwoHosts, slug: str, who: str) -> Iterator[Answers]:
+    """Somebody on `a` who asks the gateway again and again."""
+    answers, ended = Answers(), threading.Event()
+
+    def ask() -> None:
+        url = f"http://{hosts.a.address}:8001/lanes/{slug}/v1/chat/completions"
+        headers = {"Authorization": f"Bearer {hosts.tokens[who]}"}
+        with httpx.Client(headers=headers, timeout=60) as client:
+            while not ended.is_set():
+                at = time.monotonic()
+                answer = client.post(url, json={"messages": []})
+                body = answer.json()
+                word = body["alias"] if answer.status_code == 200 else body["error"]["code"]
+                wait = answer.headers.get("retry-after")
+                answers.said.append((at, answer.status_code, word, wait))
+                ended.wait(0.1)
+
+    with hosts.a.threads() as pool:
+        running = pool.submit(ask)
+        try:
+            yield answers
+        finally:
+            ended.set()
+            running.result()
+
+
+def is_told(hosts: TwoHosts, answers: Answers, status: int, word: str) -> None:
+    """Wait until somebody hears this."""
+    since = time.monotonic()
+    hosts.until(lambda: (status, word) in answers.since(since))
+
+
+def test_a_link_cut_while_a_model_serves_costs_no_server_and_serves_nobody_wrongly(
+    hosts: TwoHosts,
+) -> None:
+    book(hosts, "far", "qwen")
+    hosts.until(lambda: hosts.is_phase("far", "ready", "qwen"))
+    (pid,) = hosts.model_servers()
+    with calling(hosts, "far", "owner") as owner, calling(hosts, "far", "stranger") as stranger:
+        is_told(hosts, owner, 200, "qwen")
+        hosts.b.cut()
+        is_told(hosts, owner, 503, "host_unreachable")
+        hosts.until(lambda: hosts.is_unreachable("far"))
+        assert hosts.is_phase("far", "ready", "qwen")  # as it was said last
+        assert not hosts.is_unreachable("near")
+        hosts.b.heal()
+        hosts.until(lambda: not hosts.is_unreachable("far"))
+        is_told(hosts, owner, 200, "qwen")
+    assert set(hosts.model_servers()) == {pid}
+    assert stranger.served == set()
+    assert owner.served == {"qwen"}
+    told = {(status, word) for _, status, word, _ in owner.said if status != 200}
+    assert told == {(503, "host_unreachable")}
+    assert all(wait for _, status, _, wait in owner.said if status == 503)
+
+
+def test_a_model_that_loads_behind_a_cut_link_is_found_loaded(hosts: TwoHosts) -> None:
+    before = len(hosts.starts("far"))
+    book(hosts, "far", "slow-coder")
+    with calling(hosts, "far", "owner") as owner, calling(hosts, "far", "stranger") as stranger:
+        hosts.until(lambda: hosts.is_phase("far", "starting", "slow-coder"))
+        hosts.until(lambda: "slow-coder" in hosts.model_servers().values())
+        (pid,) = hosts.model_servers()
+        hosts.b.cut()
+        hosts.until(lambda: hosts.is_unreachable("far"))
+        is_told(hosts, owner, 503, "host_unreachable")
+        hosts.b.heal()
+        is_told(hosts, owner, 200, "slow-coder")
+    assert set(hosts.model_servers()) == {pid}
+    assert hosts.starts("far")[before:] == ["slow-coder"]
+    assert (owner.served, stranger.served) == ({"slow-coder"}, set())
+
+
+def test_a_drain_behind_a_cut_link_ends_as_it_was_ordered(hosts: TwoHosts) -> None:
+    before = len(hosts.starts("far"))
+    booking = book(hosts, "far", "qwen")
+    hosts.until(lambda: hosts.is_phase("far", "ready", "qwen"))
+    with calling(hosts, "far", "owner") as owner, streaming(hosts, "far") as stream:
+        hosts.until(lambda: bool(stream))
+        said = hosts.rest("PATCH", f"bookings/{booking['id']}/", {"preset": "smol"})
+        assert said.status_code == 200, said.text
+        hosts.until(lambda: hosts.is_phase("far", "draining"))
+        hosts.b.cut()
+        cut_at = time.monotonic()
+        hosts.until(lambda: hosts.is_unreachable("far"))
+        is_told(hosts, owner, 503, "host_unreachable")
+        hosts.until(lambda: time.monotonic() > cut_at + DRAIN + SILENT)
+        assert set(hosts.model_servers().values()) == {"qwen"}  # nobody could read the order
+        hosts.b.heal()
+        is_told(hosts, owner, 200, "smol")
+        after = owner.since(cut_at)
+    assert (200, "qwen") not in after
+    assert hosts.starts("far")[before:] == ["qwen", "smol"]
+    assert set(hosts.model_servers().values()) == {"smol"}
+
+
+@contextmanager
+def streaming(hosts: TwoHosts, slug: str) -> Iterator[list[str]]:
+    """The owner's long stream: its lines so far."""
+    lines: list[str] = []
+
+    def read() -> None:
+        url = f"http://{hosts.a.address}:8001/lanes/{slug}/v1/chat/completions"
+        headers = {"Authorization": f"Bearer {hosts.tokens['owner']}"}
+        said = {"messages": [], "stream": True, "pieces": 600}
+        with httpx.stream("POST", url, json=said, headers=headers, timeout=60) as answer:
+            lines.extend(line for line in answer.iter_lines() if line)
+
+    with hosts.a.threads() as pool:
+        reading = pool.submit(read)
+        yield lines
+        reading.result()

