@@ -18,6 +18,7 @@ from lanes.steps import (
     BeginDrain,
     CarryOn,
     ClearFailures,
+    MarkBlocked,
     MarkFailed,
     MarkReady,
     MarkStopped,
@@ -38,6 +39,8 @@ def act(step: Step, sight: Sight) -> bool:
         return _start(step, sight)
     if isinstance(step, Sweep):
         return _sweep(sight)
+    if isinstance(step, MarkBlocked):
+        return reporting.report_blocked(sight, step.reason)
     if sight.runtime is None:
         return False
     return _ACTIONS[type(step)](step, sight, sight.runtime)

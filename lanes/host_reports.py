@@ -7,11 +7,11 @@ import socket
 import time
 from datetime import datetime, timedelta
 
-import pynvml
 from django.conf import settings
 from django.db.models import Q
 
 from lanes import clock
+from lanes.gpus import nvml
 from lanes.models import Driver, Host, HostReport
 from lanes.version import code_version
 
@@ -60,18 +60,10 @@ def measure(now: datetime, skew: float) -> dict[str, object]:
 
 def driver_state() -> tuple[Driver, str]:
     """What NVML says now: its version and how many cards, or what is wrong."""
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        is_absent = error.value in {
-            pynvml.NVML_ERROR_LIBRARY_NOT_FOUND,
-            pynvml.NVML_ERROR_DRIVER_NOT_LOADED,
-        }
-        return (Driver.NONE if is_absent else Driver.FAILING), str(error)
-    try:
-        version, count = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlDeviceGetCount()
-        return Driver.WELL, f"driver {version}, {count} card{'' if count == 1 else 's'}"
-    except pynvml.NVMLError as error:
-        return Driver.FAILING, str(error)
-    finally:
-        pynvml.nvmlShutdown()
+    found = nvml.read()
+    if found.trouble:
+        return Driver.FAILING, found.trouble
+    if found.is_driverless:
+        return Driver.NONE, "models run on the CPU"
+    count = len(found.cards)
+    return Driver.WELL, f"driver {found.driver}, {count} card{'' if count == 1 else 's'}"

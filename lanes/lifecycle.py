@@ -18,6 +18,7 @@ from lanes.steps import (
     Failed,
     KeepWaiting,
     Limits,
+    MarkBlocked,
     MarkFailed,
     MarkReady,
     MarkStopped,
@@ -90,6 +91,8 @@ def _without_server(wanted: Wanted, seen: Seen, now: datetime) -> Step:
         return KeepWaiting((due - now).total_seconds())
     if not seen.is_memory_free:
         return KeepWaiting(LOADING_LOOK)
+    if seen.shortage:
+        return MarkBlocked(seen.shortage)
     return Start(wanted.generation, wanted.revision_id)
 
 

@@ -14,7 +14,17 @@ from lanes.backoff import retry_wait
 from lanes.engines.base import ServerFacts
 from lanes.events import LONGEST, add_event
 from lanes.failures.causes import Cause, Kind
-from lanes.models import Lane, LaneEvent, LoadRecord, Order, Phase, PresetFailure, Runtime
+from lanes.failures.common import ADVICE
+from lanes.models import (
+    Lane,
+    LaneEvent,
+    LoadRecord,
+    Order,
+    Phase,
+    PresetFailure,
+    PresetRevision,
+    Runtime,
+)
 from lanes.seeing import Sight
 from lanes.steps import TERM
 
@@ -125,13 +135,30 @@ def report_failed(
             return False
         if counts and runtime.ready_at is None:
             _record_load(sight, runtime, succeeded=False, reason=cause.columns["reason"])
-        count = _count_failure(sight, runtime, cause, counts=counts, was_steady=was_steady)
+        count = _count_failure(sight, runtime.revision, cause, counts=counts, was_steady=was_steady)
         words = f"{runtime.revision.preset} failed: {cause.words}"
         if count:
             wait = f" Next try in {retry_wait(count):.0f} s at the earliest."
             words = words[: LONGEST - len(wait)] + wait
             ticks.notices_soon()
         tell(sight.lane, sight.now, "failed", words)
+    return True
+
+
+def report_blocked(sight: Sight, reason: str) -> bool:
+    """Not started, because others hold the memory it needs: a failure that is over as soon as
+    there is enough, and tried again at the latest when its retry is due."""
+    target = sight.order.target
+    if target is None:
+        return False
+    cause = Cause(Kind.GPU_TAKEN, reason, advice=ADVICE[Kind.GPU_TAKEN])
+    with transaction.atomic():
+        if not _is_still_ordered(sight):
+            return False
+        _count_failure(sight, target, cause, counts=True, was_steady=False)
+        tell(sight.lane, sight.now, "blocked", f"{target.preset} is not loaded: {reason}")
+        ticks.plan_soon()
+        ticks.notices_soon()
     return True
 
 
@@ -150,13 +177,13 @@ def _is_still_ordered(sight: Sight) -> bool:
 
 
 def _count_failure(
-    sight: Sight, runtime: Runtime, cause: Cause, *, counts: bool, was_steady: bool
+    sight: Sight, revision: PresetRevision, cause: Cause, *, counts: bool, was_steady: bool
 ) -> int:
-    """The failures in a row of the runtime's revision after this one; 0: none counted."""
+    """The revision's failures in a row after this one; 0: none counted."""
     if not counts and not was_steady:
         return 0
     failure, _ = PresetFailure.objects.select_for_update().get_or_create(
-        lane=sight.lane, revision=runtime.revision
+        lane=sight.lane, revision=revision
     )
     if counts and not failure.count and not (was_steady and _is_recent(failure, sight.now)):
         failure.since = sight.now

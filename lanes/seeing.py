@@ -1,20 +1,20 @@
 """What a host sees of one lane: the facts that `next_step` decides from. Reads only."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 
-from lanes import barrier, clock, gpus, probing, processes, records
+from lanes import barrier, clock, probing, processes, records
 from lanes.engines import registry
 from lanes.engines.base import ServerFacts
+from lanes.gpus import gate
+from lanes.lifecycle import retry_due
 from lanes.models import Lane, Order, PresetFailure, Runtime
 from lanes.steps import Barrier, Failed, Limits, Phase, Process, Running, Seen, Wanted
 from wire.sealing import Sealer, read_table_keys
 
-MEMORY_SECONDS = 10.0  # how long the GPU's memory is waited for
 LEAST_AGE = 0.01  # the kernel's tick: a shim that has just begun has an age, too
-FREE_BYTES = 512 * 2**20  # what drivers and desktops hold of an idle card
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,11 @@ def limits() -> Limits:
 
 def see(lane: Lane) -> Sight | None:
     """The lane's newest order, its runtime and the processes behind it; None: never planned."""
-    order = Order.objects.select_related("target__preset").filter(lane=lane).first()
+    order = (
+        Order.objects.select_related("target__preset", "target__model_file")
+        .filter(lane=lane)
+        .first()
+    )
     if order is None:
         return None
     runtime = (
@@ -86,10 +90,14 @@ def _record_of(runtime: Runtime) -> records.Record | None:
 def _seen_without(lane: Lane, order: Order, now: datetime) -> Seen:
     if order.target_id is None:
         return Seen(is_locked=records.is_locked(lane.pk))
+    failures = _failures(lane, order.target_id)
+    is_due = all(retry_due(failed, now) for failed in failures)
+    cards = gate.ask(lane, order, now) if is_due else gate.Gate()
     return Seen(
         is_locked=_is_occupied(lane.pk),
-        is_memory_free=_is_memory_free(lane, now),
-        failures=_failures(lane, order.target_id),
+        is_memory_free=cards.is_memory_free,
+        shortage=cards.shortage,
+        failures=failures,
     )
 
 
@@ -191,12 +199,3 @@ def _barrier(
 def _failures(lane: Lane, revision_id: int) -> tuple[Failed, ...]:
     rows = PresetFailure.objects.filter(lane=lane, revision_id=revision_id)
     return tuple(Failed(f.revision_id, f.count, f.failed_at, f.last_exit_at) for f in rows)
-
-
-def _is_memory_free(lane: Lane, now: datetime) -> bool:
-    """Whether the cards are empty, or it has been long enough since the last server ended."""
-    since = now - timedelta(seconds=MEMORY_SECONDS)
-    if not Runtime.objects.filter(lane=lane, ended_at__gt=since, ended_at__lte=now).exists():
-        return True
-    used = [gpus.memory_used(gpu.uuid) for gpu in lane.gpus.all()]
-    return all(amount is None or amount <= FREE_BYTES for amount in used)

@@ -11,7 +11,8 @@ from django.db import transaction
 
 from lanes import clock, ticks
 from lanes.events import add_event
-from lanes.gpus import discover
+from lanes.gpus import inventory, nvml
+from lanes.gpus.readings import Inventory
 from lanes.locking import one_edit_at_a_time
 from lanes.models import Gpu, Host, Lane, Preset
 from lanes.refusals import Refusal
@@ -31,22 +32,23 @@ class LaneWish(TypedDict, total=False):
     restart_on_owner_change: bool
 
 
-@transaction.atomic
 def register_host(key: str, name: str) -> Host | Refusal:
     """This machine as a host, with the GPUs its driver shows. Again: cards are brought up to date.
 
     A card that is no longer seen stays, since lanes may name it; an administrator's name stays.
     """
+    cards = nvml.read()  # before any lock: opening the driver can take seconds
+    with transaction.atomic():
+        return _registered(key, name, cards)
+
+
+def _registered(key: str, name: str, cards: Inventory) -> Host | Refusal:
     if not Host.objects.filter(key=key).exists():
         refusal = refusal_of(Host(key=key, name=name))
         if refusal:
             return refusal
     host, _ = Host.objects.get_or_create(key=key, defaults={"name": name})
-    for found in discover():
-        Gpu.objects.update_or_create(
-            uuid=found.uuid,
-            defaults={"host": host, "name": found.name, "memory_bytes": found.memory_bytes},
-        )
+    inventory.register(host, cards)
     return host
 
 

@@ -82,6 +82,7 @@ class Seen:
     barrier: Barrier = Barrier.UNKNOWN
     is_locked: bool = False  # somebody holds the lane's lock
     is_memory_free: bool = True
+    shortage: str = ""  # why what is wanted has no room on the cards
     failures: tuple[Failed, ...] = ()
 
 
@@ -113,6 +114,13 @@ class Start:
 
     generation: int
     revision_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkBlocked:
+    """It has no room on the cards: a failure of its revision, though nothing was started."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +190,7 @@ Step = (
     Nothing
     | KeepWaiting
     | Start
+    | MarkBlocked
     | MarkReady
     | CarryOn
     | BeginDrain

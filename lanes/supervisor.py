@@ -10,6 +10,7 @@ from django.conf import settings
 
 from lanes import acting, barrier, ending, host_reports, log_keeping, records, ticks, watch
 from lanes.catalogue import scanning
+from lanes.gpus import polling
 from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
 from lanes.models import Host, Lane
 from lanes.seeing import Sight, limits, see
@@ -44,6 +45,7 @@ def look_host(host_key: str) -> None:
         return
     watch.reap()
     barrier.remember_edges(barrier.read_reports())
+    _poll_gpus(host)
     for lane_pk in host.lanes.order_by("pk").values_list("pk", flat=True):
         try:
             look(lane_pk)
@@ -91,3 +93,11 @@ def _sweep_strangers() -> None:
     for lane_pk in recorded:
         if lane_pk not in known and records.is_locked(lane_pk):
             ending.sweep(lane_pk)
+
+
+def _poll_gpus(host: Host) -> None:
+    """Lanes are looked at whatever becomes of their cards."""
+    try:
+        polling.poll_if_due(host)
+    except Exception:
+        log.exception("GPUs not polled host=%s", host.key)

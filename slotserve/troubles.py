@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lanes.backoff import retry_wait
+from lanes.failures.causes import Kind
 from lanes.models import Order, Phase, PresetFailure, PresetRevision, Runtime
 
 
@@ -28,10 +29,15 @@ def trouble_of(
     failures: Sequence[PresetFailure],
     now: datetime,
 ) -> Trouble | None:
-    """The failure of the server that is shown, or of the preset that the default stands in for.
+    """The failure of the server that is shown, of what has no room on the cards, or of the preset
+    that the default stands in for.
 
     `runtime` is the one that is shown; `failures` are those of the lane in force, the oldest first.
     """
+    if order is not None and (runtime is None or runtime.phase == Phase.FAILED):
+        mine = [one for one in failures if one.revision_id == order.target_id]
+        if mine and mine[-1].failure_kind == Kind.GPU_TAKEN:  # later than any runtime
+            return _trouble(mine[-1], mine[-1].revision, mine[-1], now)
     if runtime is not None and runtime.phase == Phase.FAILED:
         same = [one for one in failures if one.revision_id == runtime.revision_id]
         return _trouble(runtime, runtime.revision, same[-1] if same else None, now)

@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 from slotserve.web import (
     administration,
     bookings,
+    gpus,
     hosts,
     lanes,
     logs,
@@ -33,6 +34,8 @@ urlpatterns = [
     path("lanes/<str:slug>/reload/", lanes.reload, name="reload"),
     path("lanes/<str:slug>/retry/", lanes.retry, name="retry"),
     path("lanes/<str:slug>/log/", logs.log, name="log"),
+    path("lanes/<str:slug>/gpus/", gpus.lane_gpus, name="lane-gpus"),
+    path("lanes/<str:slug>/gpus/day/", gpus.lane_day, name="lane-gpu-day"),
     path("book/", bookings.book, name="book"),
     path("book/expect/", bookings.expect, name="expect"),
     path("bookings/", bookings.mine, name="bookings"),

@@ -14,13 +14,14 @@ from gateway import tokens
 from gateway.models import ApiToken
 from lanes import clock
 from lanes.demo_model import DemoModelError
-from lanes.gpus import FoundGpu
 from lanes.models import Host, Lane
 from lanes.refusals import Refusal
 from slotserve import first_start, static_files
 from slotserve.first_start import Report, make_administrator, prepare
 from tests.builders import person
+from tests.nvml.driver import FakeDriver
 
+pytest_plugins = ["tests.nvml.fixtures"]
 pytestmark = pytest.mark.django_db
 
 
@@ -31,7 +32,6 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file.parent.mkdir()
     file.write_bytes(b"GGUF" + b"\0" * 100)
     monkeypatch.setattr(first_start, "fetch_demo_model", lambda folder: file)
-    monkeypatch.setattr("lanes.services.discover", list)
     return file
 
 
@@ -81,9 +81,8 @@ def test_without_its_model_the_product_starts_all_the_same(
     assert (report.token, report.model) == ("", "")
 
 
-def test_gpus_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = FoundGpu("GPU-1", "NVIDIA H100", 80 * 10**9)
-    monkeypatch.setattr("lanes.services.discover", lambda: [card])
+def test_gpus_are_named(driver: FakeDriver) -> None:
+    driver.change(name="NVIDIA H100")
     assert "GPUs of this host: NVIDIA H100." in prepared().notes
 
 

@@ -16,8 +16,9 @@ from lanes.refusals import Refusal
 from lanes.version import code_version
 from tests import builders
 from tests.conftest import Moment
+from tests.nvml.driver import FakeDriver
 
-pytest_plugins = ["tests.fleet_fixtures"]
+pytest_plugins = ["tests.fleet_fixtures", "tests.nvml.fixtures"]
 pytestmark = pytest.mark.django_db
 
 
@@ -130,7 +131,7 @@ def test_hosts_that_could_not_be_asked_are_not_noted_as_asked(host: Host) -> Non
     assert host.asked_at is None
 
 
-@pytest.mark.usefixtures("fleet_settings")
+@pytest.mark.usefixtures("fleet_settings", "no_driver")
 def test_a_host_reports_with_its_looks_a_quarter_of_its_silence_apart(
     host: Host, moment: Moment
 ) -> None:
@@ -155,20 +156,14 @@ def test_the_clock_s_skew_is_against_the_database_s(monkeypatch: pytest.MonkeyPa
     assert 5 <= skew < 15
 
 
-class FailingDriver:
-    """NVML of a card that has fallen off the bus."""
-
-    NVMLError = pynvml.NVMLError
-    NVML_ERROR_LIBRARY_NOT_FOUND = pynvml.NVML_ERROR_LIBRARY_NOT_FOUND
-    NVML_ERROR_DRIVER_NOT_LOADED = pynvml.NVML_ERROR_DRIVER_NOT_LOADED
-
-    def nvmlInit(self) -> None:  # noqa: N802 - NVML's name
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
-
-
-def test_a_driver_that_fails_is_told_from_none(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("no_driver")
+def test_a_machine_without_a_driver_is_told_so() -> None:
     assert host_reports.driver_state()[0] == Driver.NONE
-    monkeypatch.setattr(host_reports, "pynvml", FailingDriver())
+
+
+def test_a_driver_that_fails_is_told_from_none(driver: FakeDriver) -> None:
+    assert host_reports.driver_state() == (Driver.WELL, "driver 560.35.03, 1 card")
+    driver.write(init=pynvml.NVML_ERROR_UNKNOWN)
     state, words = host_reports.driver_state()
     assert state == Driver.FAILING
     assert words

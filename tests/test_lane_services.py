@@ -4,31 +4,14 @@ from typing import Any
 
 import pytest
 
-from lanes import gpus, services
-from lanes.gpus import FoundGpu
+from lanes import services
 from lanes.models import Gpu, Host, Lane, LaneEvent
 from lanes.refusals import Refusal
 from tests import builders
+from tests.nvml.driver import FakeCard, FakeDriver
 
+pytest_plugins = ["tests.nvml.fixtures"]
 pytestmark = pytest.mark.django_db
-
-
-class FakeCards:
-    """Stands for what a driver shows."""
-
-    def __init__(self, *cards: FoundGpu) -> None:
-        self.cards = list(cards)
-
-    def discover(self) -> list[FoundGpu]:
-        return self.cards
-
-
-@pytest.fixture
-def cards(monkeypatch: pytest.MonkeyPatch) -> FakeCards:
-    """One card, as the driver shows it."""
-    fake = FakeCards(FoundGpu("GPU-a", "RTX 4090", 24 * 2**30))
-    monkeypatch.setattr(services, "discover", fake.discover)
-    return fake
 
 
 def save(lane: Lane | None = None, **wish: Any) -> Lane | Refusal:
@@ -53,25 +36,27 @@ def refused(lane: Lane | None = None, **wish: Any) -> str:
     return done.code
 
 
-def test_a_host_is_registered_with_its_cards_and_again_changes_nothing(cards: FakeCards) -> None:
+def test_a_host_is_registered_with_its_cards_and_again_changes_nothing(
+    driver: FakeDriver,
+) -> None:
     first = services.register_host("gpu-1", "The big one")
     again = services.register_host("gpu-1", "Another name")
     assert first == again
     assert Host.objects.get().name == "The big one"
     assert [(g.uuid, g.name, g.memory_bytes) for g in Gpu.objects.all()] == [
-        ("GPU-a", "RTX 4090", 24 * 2**30)
+        ("GPU-a", "NVIDIA GeForce RTX 4090", 24 * 2**30)
     ]
 
 
-def test_a_new_card_is_added_and_one_that_is_not_seen_stays(cards: FakeCards) -> None:
+def test_a_new_card_is_added_and_one_that_is_not_seen_stays(driver: FakeDriver) -> None:
     services.register_host("gpu-1", "Host")
-    cards.cards = [FoundGpu("GPU-b", "RTX 5090", 32 * 2**30)]
+    driver.write(cards=[FakeCard("GPU-b")])
     services.register_host("gpu-1", "Host")
     assert {g.uuid for g in Gpu.objects.all()} == {"GPU-a", "GPU-b"}
 
 
+@pytest.mark.usefixtures("no_driver")
 def test_without_a_driver_a_host_has_no_cards() -> None:
-    assert gpus.discover() == []
     services.register_host("cpu-1", "Host")
     assert not Gpu.objects.exists()
 

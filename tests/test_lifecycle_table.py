@@ -12,6 +12,7 @@ from lanes.steps import (
     ClearFailures,
     Failed,
     KeepWaiting,
+    MarkBlocked,
     MarkFailed,
     MarkReady,
     MarkStopped,
@@ -60,6 +61,16 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
         OTHER,
         replace(NOTHING_RUNS, is_memory_free=False),
         KeepWaiting(0.25),
+    ),
+    "others hold the memory": (
+        OTHER,
+        replace(NOTHING_RUNS, shortage="needs 14 GiB, 9 GiB free"),
+        MarkBlocked("needs 14 GiB, 9 GiB free"),
+    ),
+    "others hold the memory and the retry is not due": (
+        KEEP,
+        replace(NOTHING_RUNS, shortage="needs 14 GiB", failures=failed(1, 29)),
+        KeepWaiting(1.0),
     ),
     "first failure 29 s ago": (
         KEEP,

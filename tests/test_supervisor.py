@@ -1,7 +1,6 @@
 """The supervisor with real processes: the life of a server."""
 
 import socket
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -160,30 +159,3 @@ def test_a_lane_that_fails_to_be_looked_at_does_not_stop_the_others(
     monkeypatch.setattr(supervisor, "look", look)
     supervisor.look_host("test-host")
     assert [runtime.lane for runtime in Runtime.objects.all()] == [other]
-
-
-def test_the_next_server_waits_until_the_cards_are_empty(
-    lane: Lane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lane.gpus.add(builders.gpu())
-    used = [8 * 2**30]
-    monkeypatch.setattr("lanes.gpus.memory_used", lambda _uuid: used[0])
-    fleet.make_ready(lane, fleet.preset())
-    fleet.order(lane, fleet.preset())
-    fleet.look_until(lane, fleet.is_phase(lane, "stopped"))
-    supervisor.look(lane.pk)
-    assert not fleet.servers(lane.pk)
-    used[0] = 0
-    fleet.look_until(lane, fleet.is_phase(lane, "ready"))
-
-
-def test_cards_that_never_get_empty_hold_a_lane_up_for_ten_seconds_only(
-    lane: Lane, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lane.gpus.add(builders.gpu())
-    monkeypatch.setattr("lanes.gpus.memory_used", lambda _uuid: 8 * 2**30)
-    first = fleet.make_ready(lane, fleet.preset())
-    fleet.order(lane, fleet.preset())
-    fleet.look_until(lane, fleet.is_phase(lane, "stopped"))
-    Runtime.objects.filter(pk=first.pk).update(ended_at=first.started_at - timedelta(seconds=11))
-    fleet.look_until(lane, fleet.is_phase(lane, "ready"))

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     """What kind of failure it is: a word for programs."""
 
     GPU_MEMORY = "gpu_memory"
+    GPU_TAKEN = "gpu_taken"  # processes of others hold the card's memory; nothing was started
     HOST_MEMORY = "host_memory"
     SHARED_MEMORY = "shared_memory"
     DISK_FULL = "disk_full"

@@ -7,6 +7,8 @@ from lanes.failures.causes import Kind, Pattern, pattern
 
 # What to try, where neither the engine nor the pattern knows better.
 ADVICE: dict[Kind, str] = {
+    Kind.GPU_TAKEN: "It is loaded as soon as the memory is free: ask the process's user to end it, "
+    "or take another lane.",
     Kind.SHARED_MEMORY: "Give it more of /dev/shm: --shm-size or --ipc=host for a container.",
     Kind.DISK_FULL: "Free some disk space on the host.",
     Kind.FILE_MISSING: "Put the file back, or register where it is now.",

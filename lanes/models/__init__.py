@@ -5,6 +5,7 @@ and a `HostReport` by the host, the rest by `lanes.services`.
 """
 
 from lanes.models.catalogue import GONE, ModelFile, ModelFolder, ModelKind
+from lanes.models.gpus import GpuState, HostGpus, LaneMinute
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
 from lanes.models.joining import JoinToken
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
@@ -18,11 +19,14 @@ __all__ = [
     "Driver",
     "Engine",
     "Gpu",
+    "GpuState",
     "Host",
+    "HostGpus",
     "HostReport",
     "JoinToken",
     "Lane",
     "LaneEvent",
+    "LaneMinute",
     "LoadRecord",
     "ManualChoice",
     "ModelFile",

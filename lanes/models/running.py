@@ -63,6 +63,16 @@ class Order(models.Model):
     def __str__(self) -> str:
         return f"{self.lane} g{self.generation}: {self.target or 'nothing'}"
 
+    @property
+    def is_in_slot(self) -> bool:
+        """Whether a slot is in progress: the planner's rule 1."""
+        return self.rule == 1 and self.booking_id_for is not None
+
+    @property
+    def is_for_whole_gpu(self) -> bool:
+        """Whether a whole-GPU slot is in progress or near, so that no server may run."""
+        return self.target_id is None and self.booking_id_for is not None
+
 
 class Runtime(models.Model):
     """One model server process, as its host reports it. Written by the host only."""
@@ -92,6 +102,9 @@ class Runtime(models.Model):
     context_length = models.PositiveIntegerField(null=True, help_text="Tokens for one request.")
     capabilities = models.JSONField(
         default=list, db_default=[], help_text="Such as completion, vision, rerank."
+    )
+    gpu_bytes = models.BigIntegerField(
+        null=True, help_text="The most GPU memory it was seen to hold while ready."
     )
     exit_status = models.IntegerField(null=True)
     reason = models.CharField(max_length=500, blank=True)

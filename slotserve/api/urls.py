@@ -6,6 +6,7 @@ from rest_framework.routers import SimpleRouter
 from slotserve.api.bookings import BookingViewSet
 from slotserve.api.docs import SchemaPage
 from slotserve.api.fallback import NotFoundView
+from slotserve.api.gpus import GpuViewSet, LaneGpuHistoryView, LaneGpusView
 from slotserve.api.hosts import HostViewSet, JoinView
 from slotserve.api.lanes import LaneViewSet
 from slotserve.api.members import MemberViewSet
@@ -19,6 +20,7 @@ from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
 router = SimpleRouter()
 router.register("lanes", LaneViewSet, basename="lane")
 router.register("hosts", HostViewSet, basename="host")
+router.register("gpus", GpuViewSet, basename="gpu")
 router.register("bookings", BookingViewSet, basename="booking")
 router.register("presets", PresetViewSet, basename="preset")
 router.register("models", ModelFileViewSet, basename="model")
@@ -30,6 +32,8 @@ router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [
     path("hosts/join/", JoinView.as_view(), name="join"),
+    path("lanes/<str:slug>/gpus/", LaneGpusView.as_view(), name="lane-gpus-api"),
+    path("lanes/<str:slug>/gpu-history/", LaneGpuHistoryView.as_view(), name="lane-gpu-history"),
     path("", include(router.urls)),
     path("me/", MeView.as_view(), name="me"),
     path("self-check/", SelfCheckView.as_view(), name="api-self-check"),

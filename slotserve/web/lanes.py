@@ -17,6 +17,7 @@ from slotserve.overview import lanes_for_people, overviews, recent_events
 from slotserve.web.access import members_only, staff_required
 from slotserve.web.answers import member, say
 from slotserve.web.forms import ChooseForm
+from slotserve.web.gpus import cards_context, day_context
 from slotserve.web.notices import notice
 from slotserve.web.rows import rows
 
@@ -104,4 +105,6 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
         "form": form,
     }
     template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
+    if template == "lane.html" and lane.gpus.all():
+        context |= cards_context(lane, now) | day_context(lane, now)
     return render(request, template, context, status=400 if form.errors else 200)

@@ -1,0 +1,65 @@
+"""What a host says of its cards, and a day of each lane's use. Written by the host only."""
+
+from typing import ClassVar
+
+from django.db import models
+
+from lanes.models.hosts import Gpu, Host
+from lanes.models.lane import Lane
+
+MINUTES_KEPT = 24 * 60
+
+
+class HostGpus(models.Model):
+    """The driver of a host. One row a host; none: its worker has not looked yet."""
+
+    host = models.OneToOneField(Host, on_delete=models.CASCADE, related_name="gpu_driver")
+    read_at = models.DateTimeField(help_text="When this was last found to be so.")
+    driver = models.CharField(max_length=80, blank=True, help_text="Its version; empty: none.")
+    trouble = models.CharField(max_length=300, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.host}: {self.trouble or self.driver or 'no NVIDIA driver'}"
+
+
+class GpuState(models.Model):
+    """The newest reading of one card. What the driver does not tell is empty."""
+
+    gpu = models.OneToOneField(Gpu, on_delete=models.CASCADE, related_name="state")
+    read_at = models.DateTimeField()
+    number = models.PositiveSmallIntegerField(null=True, help_text="Its index since this boot.")
+    used_bytes = models.BigIntegerField(null=True)
+    utilisation = models.PositiveSmallIntegerField(null=True, help_text="percent")
+    power_watts = models.FloatField(null=True)
+    temperature = models.SmallIntegerField(null=True, help_text="degrees Celsius")
+    processes = models.JSONField(null=True, help_text="Holders; null: the driver does not tell.")
+    verdict = models.JSONField(default=dict, help_text="Who is on it without being a lane's.")
+    trouble = models.CharField(max_length=300, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.gpu} at {self.read_at:%Y-%m-%d %H:%M:%S}"
+
+
+class LaneMinute(models.Model):
+    """One minute of a lane's cards. A ring: a lane has at most one row for each minute of a day,
+    and a new day writes over the last one."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="minutes")
+    slot = models.PositiveSmallIntegerField(help_text="Minute of the day in UTC, 0 to 1439.")
+    minute = models.DateTimeField(help_text="When it began.")
+    samples = models.PositiveSmallIntegerField(default=1)
+    used_bytes = models.BigIntegerField(help_text="The most that was in use, on all cards.")
+    outside_bytes = models.BigIntegerField(help_text="The most of it that no lane held.")
+    utilisation = models.FloatField(null=True, help_text="Mean percent over samples and cards.")
+    power_watts = models.FloatField(null=True, help_text="Mean over samples, of all cards.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["lane", "slot"], name="lanes_minute_once"),
+            models.CheckConstraint(
+                condition=models.Q(slot__lt=MINUTES_KEPT), name="lanes_minute_of_a_day"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.lane} {self.minute:%Y-%m-%d %H:%M}"

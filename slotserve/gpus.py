@@ -1,0 +1,98 @@
+"""What people and programs are shown of cards: readings, who is on them, a day of a lane. Reads."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from lanes.gpus import history
+from lanes.gpus.outsiders import Verdict
+from lanes.gpus.readings import Holder
+from lanes.gpus.stored import holders_of, verdict_of
+from lanes.models import Gpu, GpuState, Host, HostGpus, Lane, LaneMinute
+
+SILENT_AFTER = timedelta(minutes=1)  # hosts read their cards each five seconds
+NEVER_READ = "This card has not been read yet: does its host's worker run?"
+
+
+@dataclass(frozen=True, slots=True)
+class CardProcess:
+    """A process on a card, and whose it is."""
+
+    holder: Holder
+    is_outsider: bool  # by the verdict: two clean polls say so
+
+    @property
+    def whose(self) -> str:
+        """A lane, nobody's, or not known yet."""
+        if self.holder.lane:
+            return self.holder.lane
+        return "no lane's" if self.is_outsider else "being found out"
+
+
+@dataclass(frozen=True, slots=True)
+class CardView:
+    """One card at one moment."""
+
+    gpu: Gpu
+    lane: Lane | None
+    state: GpuState | None
+    verdict: Verdict
+    processes: tuple[CardProcess, ...] | None  # None: the driver does not tell
+    now: datetime
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it was not read for so long that what is said of it may be old."""
+        return self.state is None or self.state.read_at < self.now - SILENT_AFTER
+
+    @property
+    def trouble(self) -> str:
+        """What keeps it from being read; empty when all is well."""
+        return self.state.trouble if self.state else NEVER_READ
+
+    @property
+    def percent(self) -> int | None:
+        """Memory in use."""
+        if self.state is None or self.state.used_bytes is None or not self.gpu.memory_bytes:
+            return None
+        return round(100 * self.state.used_bytes / self.gpu.memory_bytes)
+
+
+def cards_of_lane(lane: Lane, now: datetime) -> list[CardView]:
+    """The lane's cards; two queries."""
+    return cards(lane.gpus.all(), now)
+
+
+def cards(gpus: QuerySet[Gpu], now: datetime) -> list[CardView]:
+    """These cards with their newest readings, by host and index; two queries."""
+    rows = gpus.select_related("host", "state").prefetch_related("lanes")
+    return [_view(gpu, now) for gpu in rows.order_by("host__name", "state__number", "uuid")]
+
+
+def drivers(hosts: Iterable[Host]) -> dict[int, HostGpus]:
+    """What each host says of its driver, by the host's primary key; one query."""
+    return {row.host_id: row for row in HostGpus.objects.filter(host__in=list(hosts))}
+
+
+def day_of_lane(lane: Lane, now: datetime) -> list[LaneMinute]:
+    """The lane's minutes of the last 24 hours, oldest first; one query."""
+    return list(history.of_lane(lane, now))
+
+
+def _view(gpu: Gpu, now: datetime) -> CardView:
+    state = getattr(gpu, "state", None)
+    verdict = verdict_of(gpu)
+    outside = {(holder.pid, holder.ticks) for holder in verdict.outsiders}
+    holders = holders_of(state) if state else None
+    return CardView(
+        gpu=gpu,
+        lane=next(iter(gpu.lanes.all()), None),
+        state=state,
+        verdict=verdict,
+        processes=None
+        if holders is None
+        else tuple(CardProcess(each, (each.pid, each.ticks) in outside) for each in holders),
+        now=now,
+    )

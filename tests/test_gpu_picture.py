@@ -1,0 +1,78 @@
+"""The picture of a day: paths and words."""
+
+import re
+from datetime import UTC, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lanes.models import LaneMinute
+from slotserve.web.gpu_picture import HEIGHT, WIDTH, draw
+from tests.builders import NOON, at
+
+GIB = 2**30
+NUMBER = re.compile(r"-?[\d.]+")
+
+
+def minute(ago: int, used: int = 12, outside: int = 0, use: float | None = 50.0) -> LaneMinute:
+    """A minute so long ago; memory in GiB."""
+    return LaneMinute(
+        minute=at(-ago), used_bytes=used * GIB, outside_bytes=outside * GIB, utilisation=use
+    )
+
+
+def paths(*minutes: LaneMinute) -> tuple[str, str, str]:
+    """Memory, outsiders, use."""
+    picture = draw(minutes, 24 * GIB, NOON, UTC)
+    return picture.used, picture.outside, picture.use
+
+
+def test_a_minute_is_one_wide_and_as_high_as_its_share() -> None:
+    used, outside, use = paths(minute(0, used=6, outside=3, use=75))
+    assert used == "M1439 75L1440 75L1440 100L1439 100Z"
+    assert outside == "M1439 87.5L1440 87.5L1440 100L1439 100Z"
+    assert use == "M1439 25L1440 25"
+
+
+def test_level_stretches_have_two_points_and_gaps_break_the_path() -> None:
+    used, _, use = paths(*[minute(n) for n in (20, 19, 18, 17, 3, 2)])
+    assert use == "M1419 50L1422 50L1423 50M1436 50L1437 50L1438 50"
+    assert used.count("Z") == 2
+
+
+def test_what_is_not_known_is_not_drawn() -> None:
+    used, outside, use = paths(minute(5, use=None))
+    assert used
+    assert (outside, use) == ("", "")
+
+
+def test_nothing_is_said_to_be_nothing() -> None:
+    picture = draw([], 24 * GIB, NOON, UTC)
+    assert picture.words == "Nothing was read in the last 24 hours."
+    assert (picture.used, picture.outside, picture.use) == ("", "", "")
+
+
+def test_the_words_tell_the_most_with_its_time_in_the_reader_s_zone() -> None:
+    zone = timezone(timedelta(hours=2))
+    words = draw([minute(60, used=20), minute(1, outside=2, use=10)], 24 * GIB, NOON, zone).words
+    assert words == (
+        "At most 20.0 GiB of 24.0 GiB in use, at 13:00; 30 % busy on average; "
+        "up to 2.0 GiB held by processes of no lane."
+    )
+
+
+samples = st.lists(
+    st.tuples(st.integers(0, 1439), st.integers(0, 40), st.none() | st.floats(0, 100)),
+    unique_by=lambda sample: sample[0],
+    max_size=50,
+)
+
+
+@given(samples)
+def test_every_point_is_inside_the_picture(found: list[tuple[int, int, float | None]]) -> None:
+    ordered = sorted(found, key=lambda sample: -sample[0])
+    minutes = [minute(ago, used, min(used, 2), use) for ago, used, use in ordered]
+    for path in paths(*minutes):
+        numbers = [float(text) for text in NUMBER.findall(path)]
+        assert all(0 <= x <= WIDTH for x in numbers[::2])
+        assert all(0 <= y <= HEIGHT for y in numbers[1::2])
