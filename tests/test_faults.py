@@ -16,7 +16,7 @@ import pytest
 from bench.fault_parts.breaking import Fault
 from bench.fault_parts.disk import SmallDisk
 from bench.fault_parts.judge import Evidence, broken_promises
-from bench.fault_parts.times import Clock, faketime_environment, find_faketime, stretch
+from bench.fault_parts.times import Clock, faketime_environment, find_faketime
 from bench.soak_parts.judge import Served, Slot
 from bench.soak_parts.members import Asked
 from bench.soak_parts.model_server import doubles_of, write_wrapper
@@ -25,6 +25,7 @@ from tests.running import clean_environment, eventually
 
 COUNT = os.environ.get("SLOTSERVE_FAULTS", "6")
 SEED = os.environ.get("SLOTSERVE_FAULTS_SEED") or str(secrets.randbelow(10**6))
+PATIENCE = "10"  # what a busy machine is late by is the bench's to judge
 MOST_SECONDS = 1800  # a run that hangs is a failure, too
 AT = 1000.0
 
@@ -34,6 +35,7 @@ AT = 1000.0
 @pytest.mark.story
 def test_every_lane_is_right_again_after_random_faults_and_nobody_was_served_wrongly() -> None:
     argv = [sys.executable, "-m", "bench.faults", "--faults", COUNT, "--seed", SEED]
+    argv += ["--patience", PATIENCE]
     done = subprocess.run(
         argv,
         cwd=ROOT,
@@ -96,7 +98,6 @@ def evidence(tmp_path: Path) -> Evidence:
         made=[],
         counted_failures=0,
         clock=Clock(tmp_path / "clock"),
-        busyness=1.0,
     )
 
 
@@ -169,13 +170,3 @@ def test_a_second_model_server_of_a_lane_gives_itself_away(log: Path) -> None:
     finally:
         first.kill()
         first.wait()
-
-
-@pytest.mark.parametrize(
-    ("ratios", "stretched"),
-    [([], 1.0), ([0.9], 1.0), ([3.0], 3.0), ([1, 2, 3, 4, 60], 4), ([1, 1, 1, 1, 60], 1)],
-)
-def test_promises_are_stretched_by_what_most_samples_stay_below(
-    ratios: list[float], stretched: float
-) -> None:
-    assert stretch(ratios) == stretched

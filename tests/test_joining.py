@@ -122,8 +122,8 @@ def test_what_a_token_may_be_made_for(wish: dict[str, Any], answer: str) -> None
 
 
 def test_members_make_no_join_tokens() -> None:
-    wish = {"key": "gpu1", "name": "", "address": "10.0.0.5"}
-    refusal = joining.create_join_token(actor=builders.person("member"), **wish)
+    member = builders.person("member")
+    refusal = joining.create_join_token(actor=member, key="gpu1", name="", address="10.0.0.5")
     assert code(refusal) == "not_administrator"
 
 

@@ -9,7 +9,6 @@ from django.db import DatabaseError
 from bench.fault_parts.breaking import Breaker, Fault
 from bench.fault_parts.right import Watcher
 from bench.fault_parts.site import DRAIN_SECONDS, STOP_SECONDS
-from bench.fault_parts.times import Busyness
 from bench.soak_parts.model_server import LOAD_SECONDS
 from lanes.models import Lane
 
@@ -27,9 +26,13 @@ class Recovery:
     lane: str
     faults: tuple[str, ...]
     seconds: float
-    plain: float  # the promise, were the machine free
-    limit: float  # stretched by how busy it was
-    wrong: str  # what was still wrong at the limit; empty: it came back in time
+    limit: float  # the promise
+    wrong: str  # what was still wrong when it was waited for no longer; empty: it came back
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the promise was broken."""
+        return bool(self.wrong) or self.seconds > self.limit
 
 
 @dataclass(slots=True)
@@ -38,7 +41,7 @@ class Campaign:
 
     breaker: Breaker
     watcher: Watcher
-    busyness: Busyness
+    patience: float  # so many times the promise is waited, to see whether it comes back at all
 
     def begin(self) -> None:
         """Wait until all is well for the first time."""
@@ -75,10 +78,9 @@ class Campaign:
             for slug, lane in list(waiting.items()):
                 wrong, rest = self._look(lane)
                 seconds = time.time() - since
-                promised = DRAIN_SECONDS + STOP_SECONDS + LOAD_SECONDS + slack
-                limit = promised * self.busyness.since(since) + rest
-                if not wrong or seconds > limit:
-                    found.append(Recovery(slug, names, seconds, promised + rest, limit, wrong))
+                limit = DRAIN_SECONDS + STOP_SECONDS + LOAD_SECONDS + slack + rest
+                if not wrong or seconds > limit * self.patience:
+                    found.append(Recovery(slug, names, seconds, limit, wrong))
                     del waiting[slug]
             time.sleep(POLL_SECONDS)
         return found

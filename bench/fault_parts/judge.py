@@ -15,7 +15,7 @@ NEAR_STEP = 4.0  # seconds until every part has read a stepped clock anew
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known of the run. `busyness`: how many times longer things took."""
+    """All that is known of the run."""
 
     asked: list[Asked]
     served: list[Served]
@@ -24,7 +24,6 @@ class Evidence:
     made: list[Fault]
     counted_failures: int  # of model servers, that made the product wait
     clock: Clock
-    busyness: float
 
 
 def broken_promises(evidence: Evidence, log: Path) -> list[str]:
@@ -40,15 +39,14 @@ def broken_promises(evidence: Evidence, log: Path) -> list[str]:
 
 def strangers(evidence: Evidence) -> Iterable[str]:
     """Requests that a model server got while its lane was another's, by the product's clock."""
-    tolerance = TOLERANCE * evidence.busyness
     for one in evidence.served:
-        if evidence.clock.is_near_step(one.at, NEAR_STEP * evidence.busyness):
+        if evidence.clock.is_near_step(one.at, NEAR_STEP):
             continue
         at, lane = evidence.clock.at(one.at), evidence.lanes.get(one.lane, "")
         if not lane:
             yield f"request {one.id} ran on lane {one.lane!r}, which is none of ours"
         for slot in evidence.slots:
-            is_then = slot.start + tolerance <= at <= slot.end - tolerance
+            is_then = slot.start + TOLERANCE <= at <= slot.end - TOLERANCE
             if slot.lane == lane and slot.user != one.user and is_then:
                 late = at - slot.start
                 yield f"{one.user} was served on {lane} {late:.2f} s into {slot.user}'s slot"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.fault_parts.disk import SmallDisk
 from bench.fault_parts.stack import Stack, free_ports
-from bench.fault_parts.times import Busyness, Clock, faketime_environment, find_faketime
+from bench.fault_parts.times import Clock, faketime_environment, find_faketime
 from bench.soak_parts.model_server import write_wrapper
 
 DRAIN_SECONDS, STOP_SECONDS = 1.0, 2.0
@@ -43,12 +43,10 @@ class Site:
     can_step: bool
     served: Path
     stack: Stack
-    busyness: Busyness
 
     @classmethod
     def open(cls, folder: Path) -> "Site":
         """Start it in an empty folder."""
-        busyness = Busyness()
         served = folder / "served"
         served.touch()
         disk = SmallDisk(folder / "data")
@@ -64,7 +62,7 @@ class Site:
         except TimeoutError:
             disk.close()
             raise
-        return cls(folder, disk, clock, library is not None, served, stack, busyness)
+        return cls(folder, disk, clock, library is not None, served, stack)
 
     def missing(self) -> list[str]:
         """Which faults cannot be made here, for people."""
@@ -82,6 +80,5 @@ class Site:
 
     def close(self) -> None:
         """Take all of it away."""
-        self.busyness.stop()
         self.disk.close()
         shutil.rmtree(self.folder, ignore_errors=True)

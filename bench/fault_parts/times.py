@@ -1,13 +1,9 @@
-"""Two measures of time in a campaign: the stepped clock of the product, and a busy machine."""
+"""The stepped clock of the product."""
 
-import statistics
-import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WORK_SECONDS = 0.1  # on a core, for one sample: a shorter one would be let in before others
-SAMPLE_EVERY = 1.0
 SLEEP = """import select, time
 time.sleep = lambda seconds: select.select([], [], [], seconds) and None
 """
@@ -68,43 +64,3 @@ def faketime_environment(library: Path, clock: Clock) -> dict[str, str]:
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "NO_FAKE_STAT": "1",
     }
-
-
-class Busyness:
-    """How many times longer work takes here than on a free core: sampled all the time.
-
-    Ten seconds that a promise gives are ten seconds of a machine that has time.
-    """
-
-    def __init__(self) -> None:
-        self._samples: list[tuple[float, float]] = []
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def since(self, moment: float) -> float:
-        """What the samples from one of our moments on say."""
-        return stretch([ratio for at, ratio in self._samples if at >= moment])
-
-    @property
-    def overall(self) -> float:
-        """The mean of the whole run; 1 at least."""
-        ratios = [ratio for _, ratio in self._samples]
-        return max(1.0, statistics.mean(ratios)) if ratios else 1.0
-
-    def stop(self) -> None:
-        """No more samples."""
-        self._is_over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._is_over.wait(SAMPLE_EVERY):
-            began, worked = time.monotonic(), time.thread_time()
-            while time.thread_time() - worked < WORK_SECONDS:
-                pass
-            self._samples.append((time.time(), (time.monotonic() - began) / WORK_SECONDS))
-
-
-def stretch(ratios: list[float]) -> float:
-    """Of samples the one that a quarter is above; 1 at least. One wild sample says nothing."""
-    return max(1.0, sorted(ratios)[len(ratios) * 3 // 4]) if ratios else 1.0

@@ -50,16 +50,17 @@ class JoinForm(StyledForm):
 def add(request: HttpRequest) -> HttpResponse:
     """A join token, shown in the answer to its making and never again."""
     form = JoinForm(request.POST or None)
-    made = None
+    token, text = None, ""
     if request.method == "POST" and form.is_valid():
         made = joining.create_join_token(actor=member(request), **form.cleaned_data)
         if isinstance(made, Refusal):
             form.add_error(None, made.words)
-            made = None
+        else:
+            token, text = made
     context = {
         "form": form,
-        "token": made[0] if made else None,
-        "text": made[1] if made else "",
+        "token": token,
+        "text": text,
         "pages": request.build_absolute_uri("/").rstrip("/"),
         "refusal": joining.why_not_for_others(),
     }
