@@ -98,7 +98,7 @@ def test_an_answer_from_somebody_elses_process_is_not_ready(
     settings.SLOTSERVE_PORT_FIRST = settings.SLOTSERVE_PORT_LAST = foreign_server
     fleet.order(lane, fleet.preset("silent"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lanes.ports._is_free", lambda _address, _port: True)
+        patch.setattr("lanes.ports.is_free", lambda _address, _port: True)
         fleet.look_until(lane, fleet.is_phase(lane, "failed"))
     failed = fleet.newest(lane)
     assert failed is not None

@@ -35,7 +35,11 @@ def read(request: HttpRequest) -> HttpResponse:
 
 
 def unread(request: HttpRequest) -> dict[str, Any]:
-    """`unread` for templates; asked of the database only where it is shown."""
-    if not request.user.is_authenticated:
+    """`unread` for templates; asked of the database only where it is shown.
+
+    Pages of errors may come before anybody knows whose request it is.
+    """
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
         return {}
     return {"unread": SimpleLazyObject(lambda: notices.unread_count(member(request)))}
