@@ -172,9 +172,7 @@ def _copy_output(process: "subprocess.Popen[bytes]", order: dict[str, Any]) -> t
     pipe = process.stdout.fileno() if process.stdout else -1
 
     def copy() -> None:
-        secret, held = order.get("secret", "").encode(), b""  # an older worker says none
-            "secret", ""
-        ).encode()  # a worker of the version before says none, b""
+        secret, held = order.get("secret", "").encode(), b""  # older workers say none
         with RotatingLog(order["log_path"], order["log_bytes"]) as log:
             while chunk := os.read(pipe, 65536):
                 told, held = without_secret(held + chunk, secret)
