@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from bookings.models import Booking
 from gateway.models import ApiToken
-from lanes.models import Lane, ManualChoice, Phase, Preset
+from lanes.models import Host, Lane, ManualChoice, Phase, Preset
 from tests import browser_pages as pages
 from tests import builders
 from tests.browser_pages import PHONE, Windows
@@ -51,6 +52,7 @@ def lane(live_server: LiveServer) -> Lane:
     small = builders.preset("small")
     builders.preset("large")
     lane = builders.lane("demo", default_preset=small)
+    Host.objects.update(seen_at=timezone.now())
     pages.order(lane, small, "running small as the lane's default")
     pages.runtime(lane, small, Phase.READY)
     return lane
