@@ -13,7 +13,7 @@ from lanes.engines.base import EngineAdapter
 from lanes.engines.options import Options, check_options
 from lanes.engines.options import as_said as options_as_said
 from lanes.engines.registry import engine as engine_named
-from lanes.engines.well_formed import check_arguments, check_environment
+from lanes.engines.well_formed import check_arguments, check_environment, check_image
 from lanes.locking import one_edit_at_a_time
 from lanes.models import Engine, Lane, ModelFile, Preset, PresetRevision
 from lanes.refusals import Refusal
@@ -33,6 +33,7 @@ class PresetWish(TypedDict, total=False):
     arguments: object  # a list of texts
     environment: object  # names and texts
     options: object  # names and values of lanes.engines.options
+    image: object  # of a container, a text
     aliases: object  # a list of texts
 
 
@@ -53,6 +54,7 @@ class _Content:
     arguments: list[str]
     environment: dict[str, str]
     options: dict[str, Any]
+    image: str
     aliases: list[str]
 
 
@@ -108,6 +110,9 @@ def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]]
     options = check_options(wish.get("options", {}))
     if isinstance(options, Refusal):
         return options
+    image = check_image(wish.get("image"))
+    if isinstance(image, Refusal):
+        return image
     adapter = engine_named(engine).with_options(options)
     kept, notes = adapter.arguments(arguments)
     variables, more_notes = adapter.variables(environment)
@@ -115,7 +120,7 @@ def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]]
     if objection:
         return Refusal("bad_arguments", objection)
     told, last_notes = _options_of(adapter, engine, options)
-    content = _Content(model_file, engine, kept, variables, told, aliases)
+    content = _Content(model_file, engine, kept, variables, told, image, aliases)
     return content, notes + more_notes + last_notes
 
 
@@ -191,6 +196,7 @@ def _content_of(revision: PresetRevision) -> _Content:
         revision.arguments,
         revision.environment,
         revision.options,
+        revision.image,
         revision.aliases,
     )
 

@@ -24,6 +24,7 @@ class Endpoint:
     address: str
     port: int
     api_key: str
+    is_container: bool = False  # then the port is the Docker Engine's, for it alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ def probe(endpoint: Endpoint, adapter: EngineAdapter) -> Health:
 
 def _owner(endpoint: Endpoint) -> Health | None:
     """None when the port is ours; else what is wrong with it."""
+    if endpoint.is_container:
+        return None
     owned = sockets.is_owned(endpoint.pid, endpoint.ticks, endpoint.address, endpoint.port)
     if owned is None:
         return Health()

@@ -36,6 +36,7 @@ class Record:
     error: str = ""  # why nothing could be started
     memory_kills: int = 0  # processes that the kernel killed for want of memory around its end
     killed_line: str = ""  # … its own line about that, when the server was the one
+    is_container: bool = False  # its process is the attendant of one
 
     @property
     def is_of_this_boot(self) -> bool:

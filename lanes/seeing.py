@@ -6,6 +6,8 @@ from datetime import datetime
 from django.conf import settings
 
 from lanes import barrier, clock, probing, processes, records
+from lanes.containers import leftovers as containers
+from lanes.containers.launching import server_pid
 from lanes.engines import registry
 from lanes.engines.base import ServerFacts
 from lanes.gpus import gate
@@ -113,7 +115,7 @@ def _seen_with(
             process,
             age=_age(record) or _age_of_shim(left),
             exit_status=record.exit_status if record else None,
-            is_locked=is_locked or bool(left),
+            is_locked=is_locked or bool(left) or containers.has_left(record),
             failures=_failures(lane, runtime.revision_id),
         )
     health = probing.Health()
@@ -168,7 +170,9 @@ def _running(runtime: Runtime) -> Running:
 
 def _is_occupied(lane_pk: int) -> bool:
     """Whether the lock is held or something of the lane still runs without it."""
-    return records.is_locked(lane_pk) or bool(leftovers(lane_pk, records.read_record(lane_pk)))
+    record = records.read_record(lane_pk)
+    is_locked = records.is_locked(lane_pk) or bool(leftovers(lane_pk, record))
+    return is_locked or containers.has_left(record)
 
 
 def _health(runtime: Runtime, record: records.Record) -> probing.Health:
@@ -185,7 +189,9 @@ def _endpoint(runtime: Runtime, record: records.Record) -> probing.Endpoint | No
     key = Sealer(read_table_keys()).open(runtime.sealed_key)
     if key is None or record.pid is None or record.ticks is None:
         return None
-    return probing.Endpoint(record.pid, record.ticks, runtime.address, runtime.port, key)
+    return probing.Endpoint(
+        record.pid, record.ticks, runtime.address, runtime.port, key, record.is_container
+    )
 
 
 def _barrier(
@@ -193,7 +199,8 @@ def _barrier(
 ) -> Barrier:
     if phase is not Phase.DRAINING or record.pid is None:
         return Barrier.UNKNOWN
-    return barrier.see(lane.slug, wanted.generation, record.pid, runtime.port)
+    pid = server_pid(lane.pk) if record.is_container else record.pid
+    return barrier.see(lane.slug, wanted.generation, pid, runtime.port)
 
 
 def _failures(lane: Lane, revision_id: int) -> tuple[Failed, ...]:

@@ -29,6 +29,7 @@ from lanes.logs import RotatingLog
 NO_ORDER, TOO_LATE, NOT_STARTED, LOCKED = 64, 69, 71, 75
 LOCK_SECONDS = 0.5  # a look tests the lock for an instant: that must not turn a shim away
 LOG_SECONDS = 0.3  # how long what is left in the pipe is read after the end
+AFTERWARDS_SECONDS = 60.0  # for what removes a server that is no process of ours
 WAIT_SECONDS = 5.0  # between looks at the server; its end wakes the shim at once
 PR_SET_PDEATHSIG = 1
 IS_LINUX = sys.platform == "linux"
@@ -64,6 +65,7 @@ def main() -> int:
     reader = _copy_output(server.process, order)
     status = _bury(server.process, waking, memory)
     reader.join(LOG_SECONDS)
+    _clean_up(order)
     record |= {"exit_status": status, **memory.word_about(pid)}
     _write(order["record_path"], record)
     return 0
@@ -152,6 +154,23 @@ def _bury(process: "subprocess.Popen[bytes]", waking: int, memory: MemoryWatch) 
             os.read(waking, 4096)
     _signal_group(process.pid, signal.SIGKILL)
     return process.wait()
+
+
+def _clean_up(order: dict[str, Any]) -> None:
+    """Remove what is not of the group, such as a container, while the lane is locked still."""
+    if not order.get("afterwards"):
+        return
+    with contextlib.suppress(OSError, subprocess.SubprocessError):  # looks see what is left
+        subprocess.run(
+            order["afterwards"],
+            env={**order["environment"], "SLOTSERVE_SHIM": "1"},  # it ends with the shim
+            cwd=order["folder"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=AFTERWARDS_SECONDS,
+            check=False,
+        )
 
 
 def _has_ended(process: "subprocess.Popen[bytes]") -> bool:

@@ -22,6 +22,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from lanes import clock, folders, log_keeping, ports, processes, records, ticks, watch
+from lanes.containers import launching
 from lanes.engines import registry
 from lanes.engines.base import Launch, ServerSpec
 from lanes.models import Host, Lane, Order, Phase, PresetRevision, Runtime
@@ -76,13 +77,20 @@ def spawn(lane: Lane, runtime: Runtime, key: str) -> None:
 
 def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
     """Everything the shim is told, as it reads it from its standard input."""
-    spec = server_spec(lane, runtime.revision, runtime.address, runtime.port, key)
+    image = runtime.revision.image
+    inside = launching.INSIDE if image else runtime.address
+    spec = server_spec(lane, runtime.revision, inside, runtime.port, key)
     launch = registry.engine_of(runtime.revision).launch(spec)
-    run_as = as_user()
+    run_as = None if image else as_user()  # the attendant speaks to the Docker Engine as we do
     folders.prepare(spec.folder, launch, run_as)
+    afterwards: tuple[str, ...] = ()
+    if image:
+        container = launching.container_of(runtime, spec, launch)
+        launch, afterwards = launching.attended(container), launching.REMOVAL
     return {
         "argv": list(launch.argv),
         "environment": environment(lane.pk, spec, launch),
+        "afterwards": list(afterwards),
         "secret": key,
         "folder": "/",
         "lock_path": str(records.lock_path(lane.pk)),
@@ -97,6 +105,7 @@ def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
             "runtime": runtime.pk,
             "generation": runtime.generation,
             "boot_id": processes.boot_id(),
+            "is_container": bool(image),
         },
     }
 
@@ -165,6 +174,8 @@ def _refusal(lane: Lane, revision: PresetRevision, key: str) -> str:
             f"its server has no API key, and at {address} anybody on that network could use it: "
             "it needs a lane whose host listens on 127.0.0.1"
         )
+    if revision.image:
+        return launching.refusal()
     return adapter.refusal(server_spec(lane, revision, address, 0, key))
 
 

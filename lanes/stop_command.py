@@ -17,8 +17,11 @@ log = logging.getLogger(__name__)
 
 
 def run(lane: Lane, runtime: Runtime, record: records.Record | None) -> bool:
-    """Whether there is such a command for a server that lives, and it was started."""
-    if record is None or not record.is_server_alive:
+    """Whether there is such a command for a server that lives, and it was started.
+
+    A container is ended by TERM: the command would run outside of it.
+    """
+    if record is None or not record.is_server_alive or record.is_container:
         return False
     key = Sealer(read_table_keys()).open(runtime.sealed_key) or ""
     revision = runtime.revision

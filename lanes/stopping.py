@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from lanes import clock, processes, records
+from lanes.containers import leftovers as containers
 from lanes.ending import send
 from lanes.models import Phase, Runtime
 from lanes.seeing import leftovers
@@ -26,6 +27,8 @@ def stop_all(seconds: float) -> Iterator[str]:
         for lane_pk in records.recorded_lanes():
             _hold_looks(held, lane_pk)  # so that no worker starts it again meanwhile
         yield from _stop(seconds)
+        for name in containers.sweep():
+            yield f"container removed: {name}"
 
 
 def mark_ended() -> str:

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from lanes import acting, barrier, ending, host_reports, log_keeping, records, ticks, watch
 from lanes.catalogue import scanning
+from lanes.containers import leftovers as containers
 from lanes.gpus import polling
 from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
 from lanes.models import Host, Lane
@@ -52,6 +53,7 @@ def look_host(host_key: str) -> None:
         except Exception:
             log.exception("look failed lane=%s", lane_pk)
     _sweep_strangers()
+    containers.sweep()
     if host_reports.report_seen(host):
         if host.unreachable_since is not None:
             ticks.request_plan()  # it is back: have that told

@@ -186,4 +186,25 @@ COMMON_LINES = [
         "launch_server.py: error: argument --tp-size: invalid int value: 'two'",
         "server does not take its arguments: argument --tp-size: invalid int value: 'two'.",
     ),
+    (
+        Kind.PORT_TAKEN,
+        "slotserve: the container could not be started: driver failed programming external "
+        "connectivity on endpoint a: Bind for 127.0.0.1:18100 failed: port is already allocated",
+        "Its port is in use by another program.",
+    ),
+    (
+        Kind.PROGRAM,
+        "slotserve: the image vllm/vllm-openai:v1 is not on this host: docker pull x",
+        "The container image vllm/vllm-openai:v1 is not on this host.",
+    ),
+    (
+        Kind.PROGRAM,
+        "slotserve: the Docker Engine does not answer at /var/run/docker.sock (FileNotFoundError)",
+        "The host's Docker Engine does not answer.",
+    ),
+    (
+        Kind.HOST_MEMORY,
+        "slotserve: the container was killed: out of memory (OOMKilled)",
+        "It ran out of memory.",
+    ),
 ]

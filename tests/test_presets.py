@@ -160,6 +160,7 @@ def test_saving_what_a_preset_says_changes_nothing() -> None:
         "arguments",
         "environment",
         "options",
+        "image",
         "aliases",
     }
     assert saved(**said).revision == first
@@ -200,3 +201,23 @@ def test_of_two_saves_at_once_with_one_alias_one_is_refused() -> None:
     with ThreadPoolExecutor(2) as pool:
         done = list(pool.map(save_one, ["one", "two"]))
     assert sorted(type(d).__name__ for d in done) == ["Refusal", "SavedPreset"]
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["vllm/vllm-openai:v0.11.0", "registry.lan:5000/a/b_c@sha256:" + "0" * 64, "x", "", None],
+)
+def test_an_image_is_kept_as_it_is_named(image: str | None) -> None:
+    assert saved(image=image).revision.image == (image or "")
+
+
+@pytest.mark.parametrize(
+    "image", ["--privileged", "a b", "Upper/case", "a:", "a@sha256:12", "../a", "a" * 301, 7, ["a"]]
+)
+def test_what_is_no_image_is_refused(image: object) -> None:
+    assert refused(image=image).code == "bad_image"
+
+
+def test_another_image_is_another_revision() -> None:
+    assert saved(image="a:1").revision.number == 1
+    assert saved(image="a:2").revision.number == 2

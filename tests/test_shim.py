@@ -240,3 +240,26 @@ def test_a_look_that_tests_the_lock_does_not_turn_a_shim_away(
     while child.poll() is None:
         records.is_locked(7)
     assert shim.record().get("exit_status") == 0
+
+
+def test_what_comes_afterwards_is_done_before_the_lane_is_free(shim: Shim) -> None:
+    done = shim.folder / "done"
+    lock = shim.folder / "7.lock"
+    code = f"""
+import fcntl, time
+time.sleep(0.2)
+with open({str(lock)!r}) as handle:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        open({str(done)!r}, "w").close()
+"""
+    afterwards = [sys.executable, "-I", "-S", "-c", code]
+    assert shim.run("pass", afterwards=afterwards) == 0
+    assert done.exists()
+    assert shim.record()["exit_status"] == 0
+
+
+def test_what_cannot_be_done_afterwards_loses_no_exit_status(shim: Shim) -> None:
+    assert shim.run("import sys; sys.exit(3)", afterwards=["/no/such/program"]) == 0
+    assert shim.record()["exit_status"] == 3

@@ -11,10 +11,17 @@ _ALWAYS = (
     "CUDA_HOME CUDA_PATH ROCM_PATH"
 )
 
+_OF_HOST = frozenset({"PYTHONPATH", "VK_DRIVER_FILES", "VK_ICD_FILENAMES"})
+
 
 def passed_on(*names: str) -> dict[str, str]:
     """Of the worker's own environment: what any program needs, and these."""
     return {name: os.environ[name] for name in (*_ALWAYS.split(), *names) if name in os.environ}
+
+
+def is_of_host(name: str) -> bool:
+    """Whether a variable describes the host, so that it means nothing inside a container."""
+    return name in _ALWAYS.split() or name in _OF_HOST
 
 
 def gpus(spec: ServerSpec) -> Mapping[str, str]:

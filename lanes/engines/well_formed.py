@@ -9,6 +9,13 @@ from lanes.refusals import Refusal
 MOST_ARGUMENTS = 200
 MOST_VARIABLES = 50
 MOST_CHARACTERS = 4096
+MOST_IMAGE = 300
+# Registry and path, tag, digest, as the distribution project's reference has them.
+_IMAGE = re.compile(
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?/)?"
+    r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
+)
 _PLAIN = re.compile(r"[\w@%+=:,./${}-]+", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -52,6 +59,19 @@ def check_environment(value: object) -> dict[str, str] | Refusal:
         if problem:
             return Refusal("bad_environment", f"The value of {name} {problem}")
     return dict(value)
+
+
+def check_image(value: object) -> str | Refusal:
+    """The name of a container's image, empty for none, or what is wrong with it."""
+    text = value.strip() if isinstance(value, str) else value
+    if text is None or text == "":
+        return ""
+    if isinstance(text, str) and len(text) <= MOST_IMAGE and _IMAGE.fullmatch(text):
+        return text
+    words = (
+        "An image is a name such as vllm/vllm-openai:v0.11.0 or registry.lan:5000/llama@sha256:…"
+    )
+    return Refusal("bad_image", f"{words}, in small letters.")
 
 
 def _text_problem(item: object) -> str | None:

@@ -72,7 +72,7 @@ PLACE: tuple[Pattern, ...] = (
     ),
     pattern(
         Kind.PORT_TAKEN,
-        r"(?:address|Address) already in use|EADDRINUSE|Errno 98\b",
+        r"(?:address|Address) already in use|EADDRINUSE|Errno 98\b|port is already allocated",
         "Its port is in use by another program.",
     ),
 )
@@ -174,6 +174,18 @@ PROGRAM: tuple[Pattern, ...] = (
         r"|Torch not compiled with CUDA enabled|Failed to infer device type"
         r"|ggml_\w+: no devices? found",
         "It finds no GPU.",
+    ),
+    pattern(
+        Kind.PROGRAM,
+        r"slotserve: the image (\S+) is not on this host",
+        "The container image {0} is not on this host.",
+        "Fetch it there: docker pull {0}.",
+    ),
+    pattern(
+        Kind.PROGRAM,
+        r"slotserve: the Docker Engine does not answer",
+        "The host's Docker Engine does not answer.",
+        "Start it, let the worker's user reach its socket, or set SLOTSERVE_DOCKER_SOCKET.",
     ),
     pattern(
         Kind.PROGRAM,

@@ -52,6 +52,9 @@ class PresetRevision(models.Model):
     options = models.JSONField(
         default=dict, db_default={}, help_text="what its engine cannot know, such as a health path"
     )
+    image = models.CharField(
+        max_length=300, blank=True, db_default="", help_text="of a container; empty: a process"
+    )
     notes = models.JSONField(default=list, help_text="what was left out of the arguments, and why")
     aliases = models.JSONField(default=list, help_text="other names that callers may use")
     created_at = models.DateTimeField(auto_now_add=True)

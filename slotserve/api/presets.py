@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from bookings import deleting
 from gateway.models import Scope
 from lanes import presets
+from lanes.engines.well_formed import MOST_IMAGE
 from lanes.fitting import lanes_too_small
 from lanes.models import Engine, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
@@ -27,6 +28,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
     arguments = serializers.ListField(source="current.arguments", child=serializers.CharField())
     environment = serializers.DictField(source="current.environment", child=serializers.CharField())
     options = serializers.DictField(source="current.options")
+    image = serializers.CharField(source="current.image")
     notes = serializers.ListField(source="current.notes", child=serializers.CharField())
     aliases = serializers.ListField(source="current.aliases", child=serializers.CharField())
     larger_than_gpu_memory_of = serializers.SerializerMethodField()
@@ -47,6 +49,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
             "arguments",
             "environment",
             "options",
+            "image",
             "notes",
             "aliases",
             "larger_than_gpu_memory_of",
@@ -61,7 +64,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
         """Arguments and environment may tell of the host: for administrators alone."""
         shown = dict(super().to_representation(instance))
         if not self.context["request"].user.is_staff:
-            for name in ("arguments", "environment", "options", "notes"):
+            for name in ("arguments", "environment", "options", "image", "notes"):
                 del shown[name]
         return shown
 
@@ -76,6 +79,7 @@ class PresetWriteSerializer(serializers.Serializer[Any]):
     arguments = serializers.JSONField(required=False)
     environment = serializers.JSONField(required=False)
     options = serializers.JSONField(required=False)
+    image = serializers.CharField(max_length=MOST_IMAGE, required=False, allow_blank=True)
     aliases = serializers.JSONField(required=False)
 
 

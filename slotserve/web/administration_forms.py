@@ -6,7 +6,7 @@ from django import forms
 from django.db.models import Q
 
 from lanes.engines.options import MOST_SLOTS
-from lanes.engines.well_formed import join_line, split_line
+from lanes.engines.well_formed import MOST_IMAGE, join_line, split_line
 from lanes.models import Engine, Gpu, Host, Lane, ModelFile, Preset
 from lanes.refusals import Refusal
 from slotserve.web.fields import GpuField, PresetField, StyledForm
@@ -119,6 +119,13 @@ class PresetForm(StyledForm):
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "form-control"}),
         help_text="NAME=value, one a line.",
     )
+    image = forms.CharField(
+        required=False,
+        max_length=MOST_IMAGE,
+        label="Container image",
+        help_text="Runs it in a container of this image, which the host must have already; its "
+        "entry point takes the place of the program. Empty: a process of the host.",
+    )
     aliases = forms.CharField(required=False, help_text="Other model names, separated by spaces.")
     health_path = forms.CharField(
         required=False,
@@ -166,6 +173,7 @@ class PresetForm(StyledForm):
             "engine": revision.engine,
             "arguments": join_line(revision.arguments),
             "environment": environment,
+            "image": revision.image,
             "aliases": " ".join(revision.aliases),
             **revision.options,
             "stop_command": join_line(revision.options.get("stop_command", [])),

@@ -1,0 +1,135 @@
+"""The Docker Engine: connecting, creating one container, and removing what is left of a lane.
+
+No Django: the attendant uses it. What goes wrong is a ContainerError with a sentence for a person.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.models.containers import Container
+from docker.types import DeviceRequest, LogConfig, Mount
+
+from lanes.containers.order import ContainerOrder
+
+CALL_SECONDS = 30
+ENDLESS_SECONDS = 20 * 86_400  # for waiting and following; as much as poll takes
+REMOVE_SECONDS = 30.0  # until a container that was killed is gone
+_POLL_SECONDS = 0.05
+_CALLS_THAT_FAIL = (DockerException, requests.RequestException)
+
+
+class ContainerError(Exception):
+    """A sentence that says what is wrong and what to do."""
+
+
+@contextmanager
+def connected(socket: str, seconds: int = CALL_SECONDS) -> Iterator[docker.DockerClient]:
+    """A connection to the engine at this socket's path; seconds are for one call."""
+    if not Path(socket).is_socket():
+        raise _no_answer(socket, "there is no such socket")
+    try:
+        client = docker.DockerClient(base_url=f"unix://{socket}", timeout=seconds)
+    except _CALLS_THAT_FAIL as error:
+        raise _no_answer(socket, _short(error)) from error
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def create(client: docker.DockerClient, order: ContainerOrder) -> Container:
+    """The container, not yet started. Nothing is downloaded."""
+    try:
+        return client.containers.create(
+            order.image,
+            list(order.command),
+            entrypoint=list(order.entry_point) or None,
+            name=order.name,
+            environment=dict(order.environment),
+            labels=dict(order.labels),
+            ports={f"{order.port}/tcp": (order.address, order.port)},
+            mounts=_mounts(order),
+            device_requests=_gpus(order.gpu_uuids),
+            shm_size=order.shm_bytes,
+            init=True,  # zombies of its workers are reaped, and TERM arrives
+            detach=True,
+            stdin_open=False,
+            tty=False,
+            security_opt=["no-new-privileges"],
+            cap_drop=["NET_RAW", "MKNOD"],
+            log_config=LogConfig(type="json-file", config={"max-size": "8m", "max-file": "2"}),
+        )
+    except ImageNotFound as error:
+        words = f"the image {order.image} is not on this host: docker pull {order.image}"
+        raise ContainerError(words) from error
+    except _CALLS_THAT_FAIL as error:
+        raise ContainerError(f"the container could not be made: {_short(error)}") from error
+
+
+def start(container: Container) -> None:
+    """Start it, or say why it does not start."""
+    try:
+        container.start()
+    except _CALLS_THAT_FAIL as error:
+        raise ContainerError(f"the container could not be started: {_short(error)}") from error
+
+
+def ours(client: docker.DockerClient, filters: Mapping[str, list[str]]) -> list[Container]:
+    """Our containers, living or not."""
+    try:
+        return list(client.containers.list(all=True, filters={**filters}, ignore_removed=True))
+    except _CALLS_THAT_FAIL as error:
+        raise ContainerError(f"the containers could not be listed: {_short(error)}") from error
+
+
+def remove(containers: Sequence[Container]) -> None:
+    """Kill and remove them, and wait until they are gone; ContainerError when one stays."""
+    deadline = time.monotonic() + REMOVE_SECONDS
+    for container in containers:
+        trouble = "it is still there"
+        while time.monotonic() < deadline:
+            try:
+                container.remove(force=True, v=True)
+            except NotFound:
+                break
+            except _CALLS_THAT_FAIL as error:  # such as: its removal is under way
+                trouble = _short(error)
+            time.sleep(_POLL_SECONDS)
+        else:
+            raise ContainerError(f"the container {container.name} cannot be removed: {trouble}")
+
+
+def send(container: Container, signal_name: str) -> None:
+    """Send a signal to its first process, which hands it on; nothing when it has ended."""
+    with contextlib.suppress(*_CALLS_THAT_FAIL):  # waiting tells of an end; a next signal comes
+        container.kill(signal=signal_name)
+
+
+def _no_answer(socket: str, reason: str) -> ContainerError:
+    return ContainerError(
+        f"the Docker Engine does not answer at {socket} ({reason}): start it, let this user reach "
+        "its socket, or set SLOTSERVE_DOCKER_SOCKET"
+    )
+
+
+def _mounts(order: ContainerOrder) -> list[Mount]:
+    read_only = [Mount(path, path, type="bind", read_only=True) for path in order.read_only]
+    return [*read_only, *(Mount(path, path, type="bind") for path in order.writable)]
+
+
+def _gpus(uuids: Sequence[str]) -> list[DeviceRequest]:
+    if not uuids:
+        return []
+    return [DeviceRequest(device_ids=list(uuids), capabilities=[["gpu"]])]
+
+
+def _short(error: Exception) -> str:
+    """The engine's own words, without the address of the call."""
+    words = error.explanation if isinstance(error, APIError) and error.explanation else str(error)
+    return " ".join(str(words).split())[:400]

@@ -1,0 +1,96 @@
+"""From an engine's launch to what the shim starts: an attendant, told of a container."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from django.conf import settings
+
+from lanes import processes, records
+from lanes.containers import order
+from lanes.containers.order import ContainerOrder
+from lanes.engines.base import Launch, ServerSpec
+from lanes.engines.hosting import is_of_host
+from lanes.models import Engine, Runtime
+
+INSIDE = "0.0.0.0"  # noqa: S104 - of the container; outside its port is published at one address
+SOURCE_FOLDER = Path(__file__).resolve().parent.parent.parent
+ATTENDANT = (sys.executable, "-P", "-m", "lanes.containers.attendant")
+REMOVAL = (*ATTENDANT, "--remove")
+
+
+def refusal() -> str:
+    """Why this host starts no container; empty: it does."""
+    socket = settings.SLOTSERVE_DOCKER_SOCKET
+    if Path(socket).is_socket():
+        return ""
+    return (
+        f"this host has no Docker Engine at {socket}: install one, or set SLOTSERVE_DOCKER_SOCKET"
+    )
+
+
+def attended(container: ContainerOrder) -> Launch:
+    """How to start the container's attendant."""
+    told = {order.VARIABLE: order.to_text(container), "PYTHONPATH": str(SOURCE_FOLDER)}
+    return Launch(ATTENDANT, told)
+
+
+def container_of(runtime: Runtime, spec: ServerSpec, launch: Launch) -> ContainerOrder:
+    """The container of this launch, whose spec says INSIDE for its address.
+
+    The model is seen where it is on the host, and cannot be written to. A preset of any command
+    names the program itself; else the image's entry point is the engine's.
+    """
+    lane_pk, generation, revision = runtime.lane_id, runtime.generation, runtime.revision
+    program = launch.argv[: launch.program_words]
+    installation = records.installation_id()
+    return ContainerOrder(
+        socket=settings.SLOTSERVE_DOCKER_SOCKET,
+        name=order.container_name(installation, lane_pk, generation),
+        image=revision.image,
+        entry_point=program if revision.engine == Engine.COMMAND else (),
+        command=launch.argv[launch.program_words :],
+        environment={**_inside(launch.environment), **_marks(installation, lane_pk)},
+        labels=order.labels(installation, lane_pk, generation),
+        address=runtime.address,
+        port=spec.port,
+        read_only=model_folders(Path(spec.model_path)),
+        writable=(spec.folder,) if launch.files or launch.folders else (),
+        gpu_uuids=spec.gpu_uuids,
+        shm_bytes=settings.SLOTSERVE_CONTAINER_SHM_MB * 2**20,
+        note_path=str(note_path(lane_pk)),
+    )
+
+
+def note_path(lane_pk: int) -> Path:
+    """Where the attendant of a lane writes its container's process."""
+    return records.folder() / f"{lane_pk}.container"
+
+
+def server_pid(lane_pk: int) -> int:
+    """The container's first process; 0, which no process has, when it is not known."""
+    try:
+        return int(note_path(lane_pk).read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def model_folders(model: Path) -> tuple[str, ...]:
+    """The folder of a file, for its other shards; a folder itself, and where its links lead."""
+    folder = model if model.is_dir() else model.parent
+    linked = {
+        str(entry.resolve().parent)
+        for entry in (folder.rglob("*") if model.is_dir() else [model])
+        if entry.is_symlink() and entry.exists()
+    }
+    return (str(folder), *sorted(linked - {str(folder)}))
+
+
+def _marks(installation: str, lane_pk: int) -> dict[str, str]:
+    """As any server's: by these its memory on a card is known as the lane's."""
+    return {processes.INSTALLATION: installation, processes.LANE: str(lane_pk)}
+
+
+def _inside(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what describes the host: paths, users and libraries differ inside."""
+    return {name: text for name, text in environment.items() if not is_of_host(name)}

@@ -1,0 +1,182 @@
+"""Lanes whose model servers are containers, beside a fake of the Docker Engine's API.
+
+Its containers are real processes that outlive attendant, shim and worker, as an engine's would. The
+fixture checks after each test that no process of ours is left.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from pytest_django import Settings
+
+from lanes import processes, records, supervisor
+from lanes.containers import leftovers
+from lanes.models import Lane, LaneEvent, ModelFile, Preset, Runtime
+from lanes.stopping import stop_all
+from tests import builders, fleet
+from tests.containers import SECONDS, FakeDocker, fake_docker
+
+pytest_plugins = ["tests.fleet_fixtures"]
+pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+PYTHON = ["env", f"PYTHONPATH={Path(__file__).parent.parent}", sys.executable]
+
+
+@pytest.fixture
+def engine(fleet_settings: Settings) -> Iterator[FakeDocker]:
+    with fake_docker({"toy": PYTHON}) as engine:
+        fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(engine.socket)
+        yield engine
+
+
+@pytest.fixture
+def lane(engine: FakeDocker, transactional_db: None) -> Lane:
+    return builders.lane()
+
+
+def contained(kind: str = "good", image: str = "toy") -> Preset:
+    """A preset that runs tests/servers/<kind>.py in a container."""
+    preset = fleet.preset(kind)
+    assert preset.current is not None
+    preset.current.image = image
+    preset.current.save()
+    path = Path(settings.SLOTSERVE_DATA) / "models" / f"{preset.slug}.gguf"
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    ModelFile.objects.filter(pk=preset.current.model_file_id).update(path=str(path))
+    return preset
+
+
+def make_ready(lane: Lane, wanted: Preset) -> Runtime:
+    """Order it and look until it is ready: an attendant takes longer to start than a server."""
+    made = fleet.order(lane, wanted)
+    fleet.look_until(lane, fleet.is_phase(lane, "ready", made.generation), SECONDS)
+    runtime = fleet.newest(lane)
+    assert runtime is not None
+    return runtime
+
+
+def kill_shim(runtime: Runtime) -> None:
+    """Its attendant dies with it, and the container lives on."""
+    assert runtime.shim_pid is not None
+    assert runtime.pid is not None
+    fleet.kill(runtime.shim_pid)
+    fleet.until(lambda: processes.stat(runtime.pid or 0) is None)
+
+
+def test_a_container_becomes_ready_and_goes_with_its_order(lane: Lane, engine: FakeDocker) -> None:
+    runtime = make_ready(lane, contained())
+    (container,) = engine.containers()
+    assert container.name.endswith(f"-lane{lane.pk}-g{runtime.generation}")
+    assert container.labels["slotserve.lane"] == str(lane.pk)
+    fleet.order(lane, None)
+    fleet.look_until(lane, fleet.is_phase(lane, "stopped"), SECONDS)
+    assert engine.containers() == []
+
+
+def test_its_key_is_in_no_command_line(lane: Lane, engine: FakeDocker) -> None:
+    runtime = make_ready(lane, contained())
+    key = fleet.key_of(runtime)
+    (container,) = engine.containers()
+    assert f"TEST_API_KEY={key}" in container.attrs["Config"]["Env"]
+    assert not any(
+        key in Path(f"/proc/{pid}/cmdline").read_text() for pid in fleet.servers(lane.pk)
+    )
+
+
+def test_another_model_takes_its_place(lane: Lane, engine: FakeDocker) -> None:
+    first = make_ready(lane, contained())
+    second = make_ready(lane, contained())
+    assert first.pk != second.pk
+    (container,) = engine.containers()
+    assert container.name.endswith(f"-g{second.generation}")
+
+
+def test_a_container_that_ignores_term_is_killed(lane: Lane, engine: FakeDocker) -> None:
+    make_ready(lane, contained("deaf"))
+    fleet.order(lane, None)
+    fleet.look_until(lane, fleet.is_phase(lane, "stopped"), SECONDS)
+    assert engine.containers() == []
+
+
+def test_a_killed_attendant_leaves_no_container(lane: Lane, engine: FakeDocker) -> None:
+    runtime = make_ready(lane, contained())
+    assert runtime.pid is not None
+    fleet.kill(runtime.pid)
+    record = records.read_record(lane.pk)
+    assert record is not None
+    fleet.until(lambda: not record.is_shim_alive, SECONDS)  # without any look
+    assert engine.containers() == []
+
+
+def test_what_a_killed_shim_left_is_removed_before_the_next_start(
+    lane: Lane, engine: FakeDocker
+) -> None:
+    runtime = make_ready(lane, contained())
+    (left,) = engine.containers()
+    kill_shim(runtime)
+    assert [one.id for one in engine.containers()] == [left.id]
+    made = fleet.order(lane, contained())
+    fleet.look_until(lane, fleet.is_phase(lane, "ready", made.generation), SECONDS)
+    runtime = make_ready(lane, contained())
+    fleet.order(lane, None)
+    kill_shim(runtime)
+
+    def is_gone() -> bool:
+        supervisor.look_host(lane.host.key)
+        return engine.containers() == []
+
+    fleet.until(is_gone, SECONDS)
+
+
+def test_nothing_starts_while_nobody_knows_whether_one_is_left(
+    lane: Lane, engine: FakeDocker, fleet_settings: Settings, tmp_path: Path
+) -> None:
+    runtime = make_ready(lane, contained())
+    kill_shim(runtime)
+    fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(tmp_path / "away.sock")
+    assert leftovers.has_left(records.read_record(lane.pk))
+    for _ in range(5):
+        supervisor.look(lane.pk)
+    assert Runtime.objects.filter(lane=lane).count() == 1
+    fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(engine.socket)
+    fleet.order(lane, None)
+    fleet.look_until(lane, lambda: engine.containers() == [], SECONDS)
+
+
+def test_a_worker_that_was_killed_is_succeeded_by_adoption(lane: Lane, engine: FakeDocker) -> None:
+    fleet.order(lane, contained())
+    with fleet.Worker(lane):
+        fleet.until(fleet.is_phase(lane, "ready"), SECONDS)
+    (container,) = engine.containers()
+    for _ in range(3):
+        supervisor.look(lane.pk)
+    assert [one.id for one in engine.containers()] == [container.id]
+    assert Runtime.objects.filter(lane=lane).count() == 1
+
+
+def test_a_missing_image_is_the_reason(lane: Lane, engine: FakeDocker) -> None:
+    fleet.order(lane, contained(image="no/such:image"))
+    fleet.look_until(lane, fleet.is_phase(lane, "failed"), SECONDS)
+    runtime = fleet.newest(lane)
+    assert runtime is not None
+    assert runtime.reason == "The container image no/such:image is not on this host."
+    assert runtime.failure_advice == "Fetch it there: docker pull no/such:image."
+
+
+def test_without_an_engine_the_lane_says_what_to_do(
+    lane: Lane, fleet_settings: Settings, tmp_path: Path
+) -> None:
+    fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(tmp_path / "none.sock")
+    fleet.order(lane, contained())
+    supervisor.look(lane.pk)
+    assert not Runtime.objects.exists()
+    assert "no Docker Engine" in LaneEvent.objects.latest("pk").sentence
+
+
+def test_the_end_of_the_installation_ends_containers(lane: Lane, engine: FakeDocker) -> None:
+    make_ready(lane, contained())
+    list(stop_all(5.0))
+    assert engine.containers() == []
