@@ -212,7 +212,7 @@ def test_an_image_is_kept_as_it_is_named(image: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "image", ["--privileged", "a b", "Upper/case", "a:", "a@sha256:12", "../a", "a" * 301, 7, ["a"]]
+    "image", ["--privileged", "a b", "Upper", "a:", "a@sha256:12", "../a", "a" * 301, 7, ["a"]]
 )
 def test_what_is_no_image_is_refused(image: object) -> None:
     assert refused(image=image).code == "bad_image"
