@@ -117,6 +117,12 @@ def test_an_administrator_chooses_and_ends_a_choice(lane: Lane) -> None:
     assert choice.ended_at is not None
 
 
+def test_pressing_choose_as_it_stands_unloads_nothing(lane: Lane) -> None:
+    page = signed_in("administrator").get("/lanes/demo/").content.decode()
+    assert '<option value="qwen2.5-7b" selected>' in page
+    assert '<option value="" selected>' not in page
+
+
 def test_an_administrator_edits_a_preset(lane: Lane) -> None:
     client = signed_in("administrator")
     revision = Preset.objects.get().current

@@ -155,4 +155,5 @@ class ChooseForm(StyledForm):
             "current__model_file"
         )
         self.fields["preset"].queryset = fitting  # type: ignore[attr-defined]
+        self.fields["preset"].initial = lane.default_preset  # nobody unloads by mere pressing
         self.fields["until"].initial = next_quarter(now) + timedelta(hours=1)
