@@ -16,6 +16,7 @@ from lanes.catalogue.reading import models_for_people, preset_slugs
 from lanes.models import Host, Lane, ModelFile, ModelFolder, Preset
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from slotserve.api.errors import refuse
+from slotserve.api.lane_serializers import DetailSerializer
 from slotserve.api.presets import PresetSerializer
 
 
@@ -97,12 +98,6 @@ class PresetNameSerializer(serializers.Serializer[Any]):
     """A name for a preset; left out: one like the model's."""
 
     slug = serializers.CharField(max_length=63, required=False)
-
-
-class DetailSerializer(serializers.Serializer[Any]):
-    """A sentence about what was done."""
-
-    detail = serializers.CharField()
 
 
 class ModelFileViewSet(
