@@ -6,6 +6,7 @@ second slash leads anywhere else. What each engine has is in `engine_paths`.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from gateway.edge.engine_paths import BY_ENGINE, FAMILIES, PREFIX
@@ -29,7 +30,7 @@ def passage(path: str) -> EdgeRoute:
 
     Which engine runs is known only once the lane is chosen: `refuse_passage` asks again then.
     """
-    return _OF_ANY.get(path) or _of_family(path) or OTHER
+    return _OF_ANY.get(path) or _widened(_of_family(path)) or OTHER
 
 
 def refuse_passage(engine: str, method: str, path: str) -> EdgeRefusal | None:
@@ -47,6 +48,13 @@ def _of_family(path: str, engine: str | None = None) -> EdgeRoute | None:
         if engine in (None, owner) and expression.fullmatch(path):
             return route
     return None
+
+
+def _widened(route: EdgeRoute | None) -> EdgeRoute | None:
+    """With the methods of a path that no engine has: on other engines it is just that."""
+    if route is None:
+        return None
+    return replace(route, methods=tuple(dict.fromkeys((*route.methods, *OTHER.methods))))
 
 
 def _listed(engine: str) -> str:
