@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -179,7 +179,10 @@ def test_a_drain_behind_a_cut_link_ends_as_it_was_ordered(hosts: TwoHosts) -> No
     before = len(hosts.starts("far"))
     booking = book(hosts, "far", "qwen")
     hosts.until(lambda: hosts.is_phase("far", "ready", "qwen"))
-    with calling(hosts, "far", "owner") as owner, streaming(hosts, "far") as stream:
+    with ExitStack() as running:
+        owner = running.enter_context(calling(hosts, "far", "owner"))
+        is_told(hosts, owner, 200, "qwen")  # the gateway's table says it, too
+        stream = running.enter_context(streaming(hosts, "far"))
         hosts.until(lambda: bool(stream))
         said = hosts.rest("PATCH", f"bookings/{booking['id']}/", {"preset": "smol"})
         assert said.status_code == 200, said.text
@@ -208,6 +211,7 @@ def streaming(hosts: TwoHosts, slug: str) -> Iterator[list[str]]:
         headers = {"Authorization": f"Bearer {hosts.tokens['owner']}"}
         said = {"messages": [], "stream": True, "pieces": 600}
         with httpx.stream("POST", url, json=said, headers=headers, timeout=60) as answer:
+            assert answer.status_code == 200
             lines.extend(line for line in answer.iter_lines() if line)
 
     with hosts.a.threads() as pool:
