@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gateway.edge.route import ModelIn
+from gateway.edge.upstream_routes import ALLOWED, passage
 from tests import upstreams, ws_upstream
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, bearer, edge_at, lane
@@ -115,3 +117,11 @@ async def test_comfyui_s_websocket_passes_and_no_other_engine_s(edge: Running) -
         await edge.publish(lane(upstream=upstream_at(fake.url, engine="vllm")))
         assert await refused(edge, f"{UP}/ws") == (404, "route_not_found")
         assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("engine", ALLOWED)
+def test_a_path_of_one_engine_hides_no_other_engine_s(engine: str) -> None:
+    for path, route in ALLOWED[engine].items():
+        assert set(route.methods) <= set(passage(path).methods), path
+        if "POST" in route.methods:
+            assert passage(path).model_in is not ModelIn.QUERY, path

@@ -19,9 +19,20 @@ OTHER = EdgeRoute(f"{PREFIX}/other", Kind.FORWARD, (*READ, *POST), model_in=Mode
 ALLOWED: Mapping[str, Mapping[str, EdgeRoute]] = MappingProxyType(
     {engine: MappingProxyType(paths) for engine, paths in BY_ENGINE.items()}
 )
-_OF_ANY = MappingProxyType(
-    {path: route for each in ALLOWED.values() for path, route in each.items()}
-)
+
+
+def _of_any() -> Mapping[str, EdgeRoute]:
+    """Each path that some engine has, with the methods of all that have it; a body may name the
+    model where one takes a body."""
+    found: dict[str, EdgeRoute] = {}
+    for path, route in (item for each in ALLOWED.values() for item in each.items()):
+        other = found.get(path, route)
+        methods = tuple(dict.fromkeys((*other.methods, *route.methods)))
+        found[path] = replace(other if "POST" in other.methods else route, methods=methods)
+    return MappingProxyType(found)
+
+
+_OF_ANY = _of_any()
 _FAMILIES = tuple((engine, re.compile(text), route) for engine, _, text, route in FAMILIES)
 
 
