@@ -1,5 +1,6 @@
 """A host's worker looks through its folders: what is found, changed, gone, back, or in the way."""
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -196,6 +197,32 @@ def test_a_file_registered_by_hand_is_looked_at_wherever_it_is(tmp_path: Path) -
 def test_what_is_wrong_with_a_file_is_told(place: Path, content: bytes, words: str) -> None:
     put(place / "q.gguf", content)
     assert words in scanned()[0].warning
+
+
+@pytest.mark.parametrize(
+    "broken", [{"shape": [1] * 99}, {"data_offsets": [0, 10**400]}, {"shape": [2**64]}]
+)
+def test_a_model_of_monstrous_numbers_hides_no_other(place: Path, broken: dict[str, Any]) -> None:
+    tensor = {"dtype": "F16", "shape": [1], "data_offsets": [0, 2], **broken}
+    header = json.dumps({"a": tensor}).encode()
+    for file in hugging_face(place / "Bad").iterdir():
+        if file.suffix == ".safetensors":
+            file.write_bytes(len(header).to_bytes(8, "little") + header)
+        os.utime(file, (1, 1))
+    put(place / "good.gguf")
+    bad, good = sorted(scanned(), key=lambda each: each.kind, reverse=True)
+    assert "not what safetensors prescribes" in bad.trouble
+    assert good.trouble == ""
+
+
+def test_names_that_no_database_takes_are_told_without_them(place: Path) -> None:
+    folder = hugging_face(place / "Odd")
+    shards = {"weight_map": {"a": "x\ud800.safetensors", "b": "y\u0000.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(shards))
+    for file in folder.iterdir():
+        os.utime(file, (1, 1))
+    put(place / "good.gguf")
+    assert len(scanned()) == 2
 
 
 def test_pipes_sockets_and_devices_are_left_alone(place: Path, folder: ModelFolder) -> None:

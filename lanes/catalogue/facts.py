@@ -68,9 +68,9 @@ def count_or_none(value: object) -> int | None:
     return value if 0 < value <= MOST else None
 
 
-def word(value: object) -> str:
+def word(value: object, longest: int = LONGEST_WORD) -> str:
     """A short text without control characters; anything else is no answer."""
     if not isinstance(value, str):
         return ""
-    storable = value[:LONGEST_WORD].encode("utf-8", "replace").decode()
+    storable = value[:longest].encode("utf-8", "replace").decode()
     return "".join(each for each in storable if each.isprintable()).strip()

@@ -14,6 +14,8 @@ from lanes.catalogue.cursor import U64
 from lanes.catalogue.facts import CutShortError, Source, UnreadableError, cut_short
 
 MOST_BYTES = 16 * 2**20  # of a header; those of the largest files of today are about 3 MB
+MOST_DIMENSIONS = 64
+MOST_NUMBER = 2**63 - 1
 _PACKED_BITS = {"I32": 32, "U8": 8}  # what several small weights are packed into
 _PACKED_NAMES = (".qweight", ".weight_packed", ".weight", "_blocks")
 BROKEN = "Its header is not what safetensors prescribes: download it again."
@@ -80,6 +82,8 @@ def _described(tensor: object) -> tuple[str, list[int], tuple[int, int]]:
     if not isinstance(kind, str) or not isinstance(shape, list):
         raise UnreadableError(BROKEN)
     numbers = [begin, end, *shape]
-    if any(type(each) is not int or each < 0 for each in numbers) or begin > end:
+    if any(type(each) is not int or not 0 <= each <= MOST_NUMBER for each in numbers):
+        raise UnreadableError(BROKEN)
+    if len(shape) > MOST_DIMENSIONS or begin > end:
         raise UnreadableError(BROKEN)
     return kind, shape, (begin, end)

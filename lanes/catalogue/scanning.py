@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import ProtectedError, Q
 
 from lanes import clock, ticks
-from lanes.catalogue.facts import UnreadableError
+from lanes.catalogue.facts import UnreadableError, word
 from lanes.catalogue.grouping import Found, group
 from lanes.catalogue.inspecting import Inspected, inspect
 from lanes.catalogue.looking import GoneError, Looker
@@ -83,7 +83,10 @@ def _scan_folder(scan: _Scan, folder: ModelFolder) -> set[str]:
     listing = walk(folder.path)
     models = group(listing.files)
     for found in models[:MOST_MODELS]:
-        _take_in(scan, found, folder)
+        try:
+            _take_in(scan, found, folder)
+        except Exception:
+            log.exception("model not taken in path=%r", found.path)
     trouble = listing.sentence
     if len(models) > MOST_MODELS:
         more = f"It holds {len(models):,} models, of which the first {MOST_MODELS:,} are taken."
@@ -134,7 +137,7 @@ def _columns(found: Found, seen: Inspected) -> dict[str, object]:
         "vocabulary_size": facts.vocabulary_size,
         "has_chat_template": facts.has_chat_template,
         "fingerprint": found.fingerprint if seen.is_settled else "",
-        "trouble": seen.trouble[:500],
+        "trouble": word(seen.trouble, 500),  # names of files may hold what no database takes
     }
 
 
