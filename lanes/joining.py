@@ -92,6 +92,8 @@ def join(text: str) -> Joined | Refusal:
         return Refusal("bad_join_token", "This join token has been used: make a new one.")
     if token.expires_at <= now:
         return Refusal("bad_join_token", "This join token has expired: make a new one.")
+    if token.made_by is not None and not (token.made_by.is_staff and token.made_by.is_active):
+        return Refusal("bad_join_token", "Who made this join token is no administrator any more.")
     refusal = why_not_for_others() or _unfit_host(token.key, token.name)
     if refusal:
         return refusal

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import Settings
@@ -72,6 +73,14 @@ def test_a_token_works_once() -> None:
     assert code(again) == "bad_join_token"
     assert isinstance(again, Refusal)
     assert "has been used" in again.words
+
+
+@pytest.mark.parametrize("change", [{"is_staff": False}, {"is_active": False}])
+def test_a_token_ends_with_its_maker_s_rights(change: dict[str, bool]) -> None:
+    text = made()
+    User.objects.filter(is_staff=True).update(**change)
+    assert code(joining.join(text)) == "bad_join_token"
+    assert not Host.objects.filter(key="gpu1").exists()
 
 
 def test_a_token_expires(moment: Moment) -> None:

@@ -37,7 +37,7 @@ def ask(url: str, token: str) -> Told:
         headers={"Content-Type": "application/json", "Accept": "application/json"},
         method="POST",
     )
-    opener = urllib.request.build_opener(_NoRedirect())
+    opener = urllib.request.build_opener(_NoRedirect(), urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=ASK_SECONDS) as answer:
             return _told(answer.read(MOST_BYTES))

@@ -17,7 +17,7 @@ class EnvironmentFileError(ValueError):
 def write(path: Path, environment: Mapping[str, str]) -> None:
     """All of it or nothing, for its owner's eyes alone."""
     text = "".join(_line(name, value) for name, value in environment.items())
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)  # servers' user passes through
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w") as out:
