@@ -86,11 +86,12 @@ def test_options_are_kept_where_the_engine_takes_them_and_noted_elsewhere() -> N
 
 
 def test_a_command_s_variables_pass_but_those_of_slotserve_and_loaders() -> None:
-    variables = {"WORD": "${NAME}", "LD_PRELOAD": "x", "CUDA_VISIBLE_DEVICES": "0"}
+    barred = {"LD_PRELOAD": "x", "CUDA_VISIBLE_DEVICES": "0", "PATH": "/x", "BASH_ENV": "/x"}
+    variables = {"WORD": "${NAME}", **barred}
     made = save("command", arguments=SERVE, environment=variables)
     assert isinstance(made, SavedPreset)
     assert made.revision.environment == {"WORD": "${NAME}"}
-    assert [note.split()[0] for note in made.notes] == ["LD_PRELOAD", "CUDA_VISIBLE_DEVICES"]
+    assert [note.split()[0] for note in made.notes] == list(barred)
 
 
 @pytest.fixture

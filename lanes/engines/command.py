@@ -18,7 +18,8 @@ from lanes.engines.options import Options
 
 HEALTH = "/health"
 _OURS = ("SLOTSERVE_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-_LOADERS = ("LD_", "DYLD_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")
+_LOADERS = ("LD_", "DYLD_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "BASH_ENV", "NODE_OPTIONS")
+_FINDERS = ("PATH",)  # it would choose which program a bare name is
 
 
 class Command(EngineAdapter):
@@ -43,7 +44,11 @@ class Command(EngineAdapter):
     def variables(self, given: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """All but those by which SlotServe knows its servers, gives out cards or starts Python."""
         barred = (*_OURS, *_LOADERS)
-        kept = {name: text for name, text in given.items() if not name.startswith(barred)}
+        kept = {
+            name: text
+            for name, text in given.items()
+            if not name.startswith(barred) and name not in _FINDERS
+        }
         words = "was left out: it is not one that a preset may set."
         return kept, [f"{name} {words}" for name in given if name not in kept]
 
