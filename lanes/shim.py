@@ -64,10 +64,11 @@ def main() -> int:
     _write(order["record_path"], record)
     reader = _copy_output(server.process, order)
     status = _bury(server.process, waking, memory)
+    server.process = None  # its number may be another's from now on
     reader.join(LOG_SECONDS)
-    _clean_up(order)
     record |= {"exit_status": status, **memory.word_about(pid)}
     _write(order["record_path"], record)
+    _clean_up(order)
     return 0
 
 

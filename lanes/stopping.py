@@ -37,7 +37,8 @@ def mark_ended() -> str:
     try:
         now = clock.database_now()
         for runtime in alive:
-            if records.is_locked(runtime.lane_id):
+            record = records.read_record(runtime.lane_id)
+            if records.is_locked(runtime.lane_id) or containers.has_left(record):
                 continue
             alive.filter(pk=runtime.pk).update(
                 phase=Phase.STOPPED,

@@ -14,6 +14,7 @@ from pytest_django import Settings
 
 from lanes import processes, records, supervisor
 from lanes.containers import leftovers
+from lanes.containers.launching import model_folders
 from lanes.models import Lane, LaneEvent, ModelFile, Preset, Runtime
 from lanes.stopping import stop_all
 from tests import builders, fleet
@@ -138,9 +139,12 @@ def test_nothing_starts_while_nobody_knows_whether_one_is_left(
     kill_shim(runtime)
     fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(tmp_path / "away.sock")
     assert leftovers.has_left(records.read_record(lane.pk))
+    fleet.order(lane, contained())
     for _ in range(5):
-        supervisor.look(lane.pk)
+        supervisor.look_host(lane.host.key)
     assert Runtime.objects.filter(lane=lane).count() == 1
+    assert len(engine.containers()) == 1
+    leftovers._silence.until = 0.0
     fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(engine.socket)
     fleet.order(lane, None)
     fleet.look_until(lane, lambda: engine.containers() == [], SECONDS)
@@ -180,3 +184,16 @@ def test_the_end_of_the_installation_ends_containers(lane: Lane, engine: FakeDoc
     make_ready(lane, contained())
     list(stop_all(5.0))
     assert engine.containers() == []
+
+
+def test_a_container_sees_its_model_and_not_what_lies_beside_a_link(tmp_path: Path) -> None:
+    secrets, models = tmp_path / "secrets", tmp_path / "models"
+    secrets.mkdir()
+    models.mkdir()
+    for name in ("blob.gguf", "environment"):
+        (secrets / name).touch()
+    (models / "q.gguf").symlink_to(secrets / "blob.gguf")
+    (models / "notes").symlink_to(secrets / "environment")
+    assert model_folders(models / "q.gguf") == (str(models), str(secrets / "blob.gguf"))
+    assert model_folders(models) == (str(models), str(secrets / "blob.gguf"))
+    assert model_folders(Path("/q.gguf")) == ("/q.gguf",)

@@ -8,15 +8,16 @@ Exit codes of its own: 64 it was told nonsense, 70 the Docker Engine does not do
 
 import os
 import signal
+import struct
 import sys
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import docker
 import requests
+import urllib3
 from docker.errors import DockerException, NotFound
 from docker.models.containers import Container
 
@@ -30,6 +31,8 @@ LOG_SECONDS = 2.0  # how long what is left of the output is read after the end
 _AGAIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.2
 _CALLS_THAT_FAIL = (DockerException, requests.RequestException)
+# A stream that breaks off is read by urllib3 and unpacked by the docker package.
+_STREAMS_THAT_FAIL = (*_CALLS_THAT_FAIL, urllib3.exceptions.HTTPError, struct.error, OSError)
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -43,27 +46,36 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     try:
         with docker_engine.connected(order.socket) as client:
             _remove_leftovers(client, order)
-        if arguments == ["--remove"]:
-            return 0
-        with docker_engine.connected(order.socket, docker_engine.ENDLESS_SECONDS) as client:
-            return _attend(client, order)
+        return 0 if arguments == ["--remove"] else _attend(order)
     except ContainerError as error:
         _say(str(error))
         return ENGINE_FAILED
 
 
-def _attend(client: docker.DockerClient, order: ContainerOrder) -> int:
+def _attend(order: ContainerOrder) -> int:
     """Make it, start it, wait for its end, remove it."""
     if signal.sigtimedwait(SIGNALS, 0) is not None:
         return _by_signal(signal.SIGTERM)  # we were asked to end before it began
-    container = docker_engine.create(client, order)
+    endless = docker_engine.ENDLESS_SECONDS
+    with (
+        docker_engine.connected(order.socket) as calls,
+        docker_engine.connected(order.socket, endless) as following,
+    ):
+        container = docker_engine.create(calls, order)
+        try:
+            docker_engine.start(container)
+            _note(container, order.note_path)
+            return _Waiting(container, following).wait()
+        finally:
+            _remove(container)
+
+
+def _remove(container: Container) -> None:
+    """What stays is removed by the shim's next step, or by a look: its exit status is known."""
     try:
-        docker_engine.start(container)
-        _note(container, order.note_path)
-        status = _Waiting(container).wait()
-    finally:
         docker_engine.remove([container])
-    return status
+    except ContainerError as error:
+        _say(str(error))
 
 
 def _remove_leftovers(client: docker.DockerClient, order: ContainerOrder) -> None:
@@ -77,8 +89,9 @@ def _remove_leftovers(client: docker.DockerClient, order: ContainerOrder) -> Non
 class _Waiting:
     """Waits for a container's end in one thread, copies its output in another."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container, following: docker.DockerClient) -> None:
         self._container = container
+        self._followed = following.api  # its calls last as long as a server
         self._status: int | None = None
         self._since = 0.0  # output up to here has been copied
         self._waiter = threading.Thread(target=self._wait_for_end, daemon=True)
@@ -105,31 +118,37 @@ class _Waiting:
 
     def _ask(self) -> int | None:
         try:
-            code = int(self._container.wait(timeout=None)["StatusCode"])
-            self._container.reload()
+            code = int(self._followed.wait(str(self._container.id))["StatusCode"])
         except NotFound:
             _say("the container was removed by somebody else")
             return VANISHED
         except _CALLS_THAT_FAIL:
             time.sleep(_AGAIN_SECONDS)
             return None
-        state = self._container.attrs["State"]
-        if state.get("OOMKilled"):
+        if self._was_killed_for_memory():
             _say("the container was killed: out of memory (OOMKilled)")
         return code
+
+    def _was_killed_for_memory(self) -> bool:
+        try:
+            self._container.reload()
+        except _CALLS_THAT_FAIL:
+            return False  # somebody has removed it meanwhile
+        return bool(self._container.attrs["State"].get("OOMKilled"))
 
     def _copy_output(self) -> None:
         while True:
             try:
                 self._copy_once()
-            except _CALLS_THAT_FAIL:
+            except _STREAMS_THAT_FAIL:
                 time.sleep(_AGAIN_SECONDS)
             if self._status is not None:
                 return
 
     def _copy_once(self) -> None:
-        wish: dict[str, Any] = {"since": self._since} if self._since else {}
-        for chunk in self._container.logs(stream=True, follow=True, **wish):
+        since = self._since or None
+        name = str(self._container.id)
+        for chunk in self._followed.logs(name, stream=True, follow=True, since=since):
             _write(chunk)
             self._since = time.time()
         if self._status is None:

@@ -31,7 +31,7 @@ class ContainerError(Exception):
 @contextmanager
 def connected(socket: str, seconds: int = CALL_SECONDS) -> Iterator[docker.DockerClient]:
     """A connection to the engine at this socket's path; seconds are for one call."""
-    if not Path(socket).is_socket():
+    if not is_socket(socket):
         raise _no_answer(socket, "there is no such socket")
     try:
         client = docker.DockerClient(base_url=f"unix://{socket}", timeout=seconds)
@@ -41,6 +41,14 @@ def connected(socket: str, seconds: int = CALL_SECONDS) -> Iterator[docker.Docke
         yield client
     finally:
         client.close()
+
+
+def is_socket(path: str) -> bool:
+    """Whether there is a socket that we may reach."""
+    try:
+        return Path(path).is_socket()
+    except OSError:
+        return False
 
 
 def create(client: docker.DockerClient, order: ContainerOrder) -> Container:
@@ -88,21 +96,25 @@ def ours(client: docker.DockerClient, filters: Mapping[str, list[str]]) -> list[
         raise ContainerError(f"the containers could not be listed: {_short(error)}") from error
 
 
-def remove(containers: Sequence[Container]) -> None:
-    """Kill and remove them, and wait until they are gone; ContainerError when one stays."""
-    deadline = time.monotonic() + REMOVE_SECONDS
-    for container in containers:
-        trouble = "it is still there"
-        while time.monotonic() < deadline:
-            try:
-                container.remove(force=True, v=True)
-            except NotFound:
-                break
-            except _CALLS_THAT_FAIL as error:  # such as: its removal is under way
-                trouble = _short(error)
-            time.sleep(_POLL_SECONDS)
-        else:
-            raise ContainerError(f"the container {container.name} cannot be removed: {trouble}")
+def remove(containers: Sequence[Container], seconds: float = REMOVE_SECONDS) -> None:
+    """Kill and remove them, and wait until they are gone; ContainerError when some stay."""
+    deadline = time.monotonic() + seconds
+    stuck = [trouble for container in containers if (trouble := _remove_one(container, deadline))]
+    if stuck:
+        raise ContainerError("; ".join(stuck))
+
+
+def _remove_one(container: Container, deadline: float) -> str:
+    """Why it stays; empty: it is gone. It is tried once at least."""
+    while True:
+        try:
+            container.remove(force=True, v=True)
+        except NotFound:
+            return ""
+        except _CALLS_THAT_FAIL as error:  # such as: its removal is under way
+            if time.monotonic() > deadline:
+                return f"the container {container.name} cannot be removed: {_short(error)}"
+        time.sleep(_POLL_SECONDS)
 
 
 def send(container: Container, signal_name: str) -> None:

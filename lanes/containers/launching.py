@@ -2,17 +2,21 @@
 
 import sys
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 from django.conf import settings
 
 from lanes import processes, records
 from lanes.containers import order
+from lanes.containers.docker_engine import is_socket
 from lanes.containers.order import ContainerOrder
 from lanes.engines.base import Launch, ServerSpec
 from lanes.engines.hosting import is_of_host
 from lanes.models import Engine, Runtime
 
+MOST_ENTRIES = 10_000
+MODEL_FILES = frozenset({".gguf", ".safetensors", ".json", ".model", ".txt", ".jinja", ".py"})
 INSIDE = "0.0.0.0"  # noqa: S104 - of the container; outside its port is published at one address
 SOURCE_FOLDER = Path(__file__).resolve().parent.parent.parent
 ATTENDANT = (sys.executable, "-P", "-m", "lanes.containers.attendant")
@@ -22,7 +26,7 @@ REMOVAL = (*ATTENDANT, "--remove")
 def refusal() -> str:
     """Why this host starts no container; empty: it does."""
     socket = settings.SLOTSERVE_DOCKER_SOCKET
-    if Path(socket).is_socket():
+    if is_socket(socket):
         return ""
     return (
         f"this host has no Docker Engine at {socket}: install one, or set SLOTSERVE_DOCKER_SOCKET"
@@ -76,14 +80,19 @@ def server_pid(lane_pk: int) -> int:
 
 
 def model_folders(model: Path) -> tuple[str, ...]:
-    """The folder of a file, for its other shards; a folder itself, and where its links lead."""
+    """The folder of a file, for its other shards, or a folder itself; and the files that links in
+    it lead to: they alone, not what lies beside them."""
     folder = model if model.is_dir() else model.parent
-    linked = {
-        str(entry.resolve().parent)
-        for entry in (folder.rglob("*") if model.is_dir() else [model])
-        if entry.is_symlink() and entry.exists()
-    }
-    return (str(folder), *sorted(linked - {str(folder)}))
+    if folder in (Path("/"), Path(settings.SLOTSERVE_DATA)) or not folder.is_dir():
+        return (str(model),)
+    entries = islice(folder.iterdir(), MOST_ENTRIES)
+    linked = {str(entry.resolve()) for entry in entries if _is_linked_weights(entry)}
+    return (str(folder), *sorted(linked))
+
+
+def _is_linked_weights(entry: Path) -> bool:
+    """Whether a link leads to a file of a model's, as its own name says."""
+    return entry.is_symlink() and entry.suffix in MODEL_FILES and entry.is_file()
 
 
 def _marks(installation: str, lane_pk: int) -> dict[str, str]:

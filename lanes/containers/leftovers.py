@@ -5,7 +5,10 @@ without containers never asks its Docker Engine.
 """
 
 import logging
-from collections.abc import Iterable
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import docker
 from django.conf import settings
@@ -17,8 +20,17 @@ from lanes.containers.docker_engine import ContainerError
 from lanes.containers.order import LANE_LABEL, filter_of
 
 log = logging.getLogger(__name__)
-ASK_SECONDS = 5
+ASK_SECONDS = 2
+SILENCE_SECONDS = 5.0
 _clean: dict[int, int] = {}  # by lane: the runtime whose container is known to be gone
+
+
+@dataclass(slots=True)
+class _Silence:
+    until: float = 0.0  # monotonic
+
+
+_silence = _Silence()
 
 
 def has_left(record: records.Record | None) -> bool:
@@ -26,8 +38,8 @@ def has_left(record: records.Record | None) -> bool:
     if record is None or not record.is_container or _clean.get(record.lane) == record.runtime:
         return False
     try:
-        with docker_engine.connected(settings.SLOTSERVE_DOCKER_SOCKET, ASK_SECONDS) as client:
-            left = _of(client, {record.lane})
+        with _asked() as client:
+            left = _of(client, record.lane)
     except ContainerError as error:
         log.warning("containers not seen lane=%s reason=%s", record.lane, error)
         return True
@@ -40,38 +52,52 @@ def remove(record: records.Record | None) -> list[str]:
     """Remove what is left of this lane; the names. One that stays is tried at a later look."""
     if record is None or not record.is_container:
         return []
-    return _remove({record.lane})
-
-
-def sweep() -> list[str]:
-    """Remove containers of lanes whose shim is gone; the names."""
-    found = (records.read_record(lane_pk) for lane_pk in records.recorded_lanes())
-    dead = [r for r in found if r and r.is_container and not r.is_shim_alive]
-    asked = {r.lane for r in dead if _clean.get(r.lane) != r.runtime}
-    if not asked:
-        return []
-    removed = _remove(asked)
-    if not removed:
-        _clean.update({r.lane: r.runtime for r in dead})
-    return removed
-
-
-def _remove(lanes: Iterable[int]) -> list[str]:
     try:
-        with docker_engine.connected(settings.SLOTSERVE_DOCKER_SOCKET, ASK_SECONDS) as client:
-            left = _of(client, lanes)
-            names = [str(one.name) for one in left]
-            docker_engine.remove(left)
+        with _asked() as client:
+            left = _of(client, record.lane)
+            docker_engine.remove(left, ASK_SECONDS)
     except ContainerError as error:
-        log.warning("containers not removed reason=%s", error)
+        log.warning("containers not removed lane=%s reason=%s", record.lane, error)
         return []
+    names = [str(one.name) for one in left]
     if names:
-        log.warning("removed containers=%s", names)
+        log.warning("removed lane=%s containers=%s", record.lane, names)
     return names
 
 
-def _of(client: docker.DockerClient, lanes: Iterable[int]) -> list[Container]:
-    """Our containers of these lanes."""
-    wanted = {str(lane_pk) for lane_pk in lanes}
+def sweep() -> list[str]:
+    """Remove containers of lanes whose shim is gone; the names. No look meanwhile starts others."""
+    removed: list[str] = []
+    for lane_pk in records.recorded_lanes():
+        if _is_dead(records.read_record(lane_pk)):
+            with records.look_lock(lane_pk) as is_ours:
+                record = records.read_record(lane_pk) if is_ours else None
+                if _is_dead(record) and has_left(record):
+                    removed += remove(record)
+    return removed
+
+
+def _is_dead(record: records.Record | None) -> bool:
+    """Whether it was a container's, which nobody looks after and which may live."""
+    if record is None or not record.is_container or record.is_shim_alive:
+        return False
+    return _clean.get(record.lane) != record.runtime
+
+
+@contextmanager
+def _asked() -> Iterator[docker.DockerClient]:
+    """A connection; an engine that has not answered is left alone for a while, as looks wait."""
+    if time.monotonic() < _silence.until:
+        raise ContainerError("the Docker Engine has not answered a moment ago")
+    try:
+        with docker_engine.connected(settings.SLOTSERVE_DOCKER_SOCKET, ASK_SECONDS) as client:
+            yield client
+    except ContainerError:
+        _silence.until = time.monotonic() + SILENCE_SECONDS
+        raise
+
+
+def _of(client: docker.DockerClient, lane_pk: int) -> list[Container]:
+    """Our containers of this lane."""
     ours = docker_engine.ours(client, filter_of(records.installation_id()))
-    return [one for one in ours if one.labels.get(LANE_LABEL) in wanted]
+    return [one for one in ours if one.labels.get(LANE_LABEL) == str(lane_pk)]
