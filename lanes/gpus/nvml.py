@@ -14,6 +14,7 @@ import pynvml
 from lanes.gpus.readings import Card, CardProcess, Inventory
 
 READ_SECONDS = 2.0  # how long a reading may take
+OPEN_SECONDS = 12.0  # how long the first one may: a card that sleeps takes a second to wake
 MILLIWATTS = 1000
 HANGS = (
     "The NVIDIA driver does not answer: look at `dmesg` for NVRM or Xid messages, and restart "
@@ -59,7 +60,7 @@ _session = _Session()
 
 
 def read() -> Inventory:
-    """Every card that the driver shows now, within READ_SECONDS; readings wait for each other.
+    """Every card that the driver shows now, within a limit; readings wait for each other.
 
     While an earlier reading still hangs, the answer is so at once.
     """
@@ -69,7 +70,8 @@ def read() -> Inventory:
             reader, is_hung = threading.Thread(target=_answer, name="nvml", daemon=True), False
             _session.reader, _session.answers = reader, []
             reader.start()
-        reader.join(0.0 if is_hung else READ_SECONDS)
+        limit = READ_SECONDS if _session.is_open else OPEN_SECONDS
+        reader.join(0.0 if is_hung else limit)
         answers = _session.answers
         return answers[-1] if answers else Inventory(trouble=HANGS)
 
