@@ -92,6 +92,11 @@ def installation_id() -> str:
     return path.read_text().strip()
 
 
+def marks(lane_pk: int) -> dict[str, str]:
+    """Variables by which a lane's processes are known: to a sweep, and on a card."""
+    return {processes.INSTALLATION: installation_id(), processes.LANE: str(lane_pk)}
+
+
 def read_record(lane_pk: int) -> Record | None:
     """The lane's record, or None when there is none that can be read."""
     try:

@@ -57,7 +57,7 @@ def spawn(lane: Lane, runtime: Runtime, key: str) -> None:
     order = json.dumps(shim_order(lane, runtime, key)).encode()
     names = {
         **_passed_on(),
-        **_marks(lane.pk),
+        **records.marks(lane.pk),
         processes.SHIM: "1",
     }
     errors = records.folder() / f"{lane.pk}.shim"
@@ -112,7 +112,7 @@ def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
 
 def environment(lane_pk: int, spec: ServerSpec, launch: Launch) -> dict[str, str]:
     """Of a server or its stop command: the engine's, and what neither it nor a preset changes."""
-    own = {**_marks(lane_pk), "CUDA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids)}
+    own = {**records.marks(lane_pk), "CUDA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids)}
     if as_user():
         own["HOME"] = pwd.getpwnam(settings.SLOTSERVE_RUN_AS).pw_dir
     return {**_passed_on(), **launch.environment, **own}
@@ -217,11 +217,6 @@ def is_loopback(address: str) -> bool:
 def _passed_on() -> dict[str, str]:
     """What shim and server get of the worker's own environment."""
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-
-
-def _marks(lane_pk: int) -> dict[str, str]:
-    """By these a sweep knows the processes of a lane."""
-    return {processes.INSTALLATION: records.installation_id(), processes.LANE: str(lane_pk)}
 
 
 def _hand_over(child: "subprocess.Popen[bytes]", order: bytes) -> None:

@@ -16,13 +16,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import docker
-import requests
 import urllib3
-from docker.errors import DockerException, NotFound
+from docker.errors import NotFound
 from docker.models.containers import Container
 
 from lanes.containers import docker_engine
-from lanes.containers.docker_engine import ContainerError
+from lanes.containers.docker_engine import CALLS_THAT_FAIL, ContainerError
 from lanes.containers.order import VARIABLE, ContainerOrder, from_text, lane_filter
 
 NO_ORDER, ENGINE_FAILED, VANISHED = 64, 70, 71
@@ -30,9 +29,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 LOG_SECONDS = 2.0  # how long what is left of the output is read after the end
 _AGAIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.2
-_CALLS_THAT_FAIL = (DockerException, requests.RequestException)
 # A stream that breaks off is read by urllib3 and unpacked by the docker package.
-_STREAMS_THAT_FAIL = (*_CALLS_THAT_FAIL, urllib3.exceptions.HTTPError, struct.error, OSError)
+_STREAMS_THAT_FAIL = (*CALLS_THAT_FAIL, urllib3.exceptions.HTTPError, struct.error, OSError)
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -80,7 +78,7 @@ def _remove(container: Container) -> None:
 
 def _remove_leftovers(client: docker.DockerClient, order: ContainerOrder) -> None:
     """What an attendant that was killed left of this lane; nothing starts beside it."""
-    left = docker_engine.ours(client, lane_filter(order))
+    left = docker_engine.ours(client, lane_filter(order.labels))
     if left:
         _say(f"removing what was left: {', '.join(str(one.name) for one in left)}")
         docker_engine.remove(left)
@@ -122,7 +120,7 @@ class _Waiting:
         except NotFound:
             _say("the container was removed by somebody else")
             return VANISHED
-        except _CALLS_THAT_FAIL:
+        except CALLS_THAT_FAIL:
             time.sleep(_AGAIN_SECONDS)
             return None
         if self._was_killed_for_memory():
@@ -132,7 +130,7 @@ class _Waiting:
     def _was_killed_for_memory(self) -> bool:
         try:
             self._container.reload()
-        except _CALLS_THAT_FAIL:
+        except CALLS_THAT_FAIL:
             return False  # somebody has removed it meanwhile
         return bool(self._container.attrs["State"].get("OOMKilled"))
 

@@ -21,7 +21,7 @@ CALL_SECONDS = 30
 ENDLESS_SECONDS = 20 * 86_400  # for waiting and following; as much as poll takes
 REMOVE_SECONDS = 30.0  # until a container that was killed is gone
 _POLL_SECONDS = 0.05
-_CALLS_THAT_FAIL = (DockerException, requests.RequestException)
+CALLS_THAT_FAIL = (DockerException, requests.RequestException)
 
 
 class ContainerError(Exception):
@@ -35,7 +35,7 @@ def connected(socket: str, seconds: int = CALL_SECONDS) -> Iterator[docker.Docke
         raise _no_answer(socket, "there is no such socket")
     try:
         client = docker.DockerClient(base_url=f"unix://{socket}", timeout=seconds)
-    except _CALLS_THAT_FAIL as error:
+    except CALLS_THAT_FAIL as error:
         raise _no_answer(socket, _short(error)) from error
     try:
         yield client
@@ -76,7 +76,7 @@ def create(client: docker.DockerClient, order: ContainerOrder) -> Container:
     except ImageNotFound as error:
         words = f"the image {order.image} is not on this host: docker pull {order.image}"
         raise ContainerError(words) from error
-    except _CALLS_THAT_FAIL as error:
+    except CALLS_THAT_FAIL as error:
         raise ContainerError(f"the container could not be made: {_short(error)}") from error
 
 
@@ -84,7 +84,7 @@ def start(container: Container) -> None:
     """Start it, or say why it does not start."""
     try:
         container.start()
-    except _CALLS_THAT_FAIL as error:
+    except CALLS_THAT_FAIL as error:
         raise ContainerError(f"the container could not be started: {_short(error)}") from error
 
 
@@ -92,7 +92,7 @@ def ours(client: docker.DockerClient, filters: Mapping[str, list[str]]) -> list[
     """Our containers, living or not."""
     try:
         return list(client.containers.list(all=True, filters={**filters}, ignore_removed=True))
-    except _CALLS_THAT_FAIL as error:
+    except CALLS_THAT_FAIL as error:
         raise ContainerError(f"the containers could not be listed: {_short(error)}") from error
 
 
@@ -111,7 +111,7 @@ def _remove_one(container: Container, deadline: float) -> str:
             container.remove(force=True, v=True)
         except NotFound:
             return ""
-        except _CALLS_THAT_FAIL as error:  # such as: its removal is under way
+        except CALLS_THAT_FAIL as error:  # such as: its removal is under way
             if time.monotonic() > deadline:
                 return f"the container {container.name} cannot be removed: {_short(error)}"
         time.sleep(_POLL_SECONDS)
@@ -119,7 +119,7 @@ def _remove_one(container: Container, deadline: float) -> str:
 
 def send(container: Container, signal_name: str) -> None:
     """Send a signal to its first process, which hands it on; nothing when it has ended."""
-    with contextlib.suppress(*_CALLS_THAT_FAIL):  # waiting tells of an end; a next signal comes
+    with contextlib.suppress(*CALLS_THAT_FAIL):  # waiting tells of an end; a next signal comes
         container.kill(signal=signal_name)
 
 

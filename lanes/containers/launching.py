@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from lanes import processes, records
+from lanes import records
 from lanes.containers import order
 from lanes.containers.docker_engine import is_socket
 from lanes.containers.order import ContainerOrder
@@ -54,7 +54,7 @@ def container_of(runtime: Runtime, spec: ServerSpec, launch: Launch) -> Containe
         image=revision.image,
         entry_point=program if revision.engine == Engine.COMMAND else (),
         command=launch.argv[launch.program_words :],
-        environment={**_inside(launch.environment), **_marks(installation, lane_pk)},
+        environment={**_inside(launch.environment), **records.marks(lane_pk)},
         labels=order.labels(installation, lane_pk, generation),
         address=runtime.address,
         port=spec.port,
@@ -93,11 +93,6 @@ def model_folders(model: Path) -> tuple[str, ...]:
 def _is_linked_weights(entry: Path) -> bool:
     """Whether a link leads to a file of a model's, as its own name says."""
     return entry.is_symlink() and entry.suffix in MODEL_FILES and entry.is_file()
-
-
-def _marks(installation: str, lane_pk: int) -> dict[str, str]:
-    """As any server's: by these its memory on a card is known as the lane's."""
-    return {processes.INSTALLATION: installation, processes.LANE: str(lane_pk)}
 
 
 def _inside(environment: Mapping[str, str]) -> dict[str, str]:

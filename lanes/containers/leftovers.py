@@ -17,7 +17,7 @@ from docker.models.containers import Container
 from lanes import records
 from lanes.containers import docker_engine
 from lanes.containers.docker_engine import ContainerError
-from lanes.containers.order import LANE_LABEL, filter_of
+from lanes.containers.order import labels, lane_filter
 
 log = logging.getLogger(__name__)
 ASK_SECONDS = 2
@@ -39,7 +39,7 @@ def has_left(record: records.Record | None) -> bool:
         return False
     try:
         with _asked() as client:
-            left = _of(client, record.lane)
+            left = _of(client, record)
     except ContainerError as error:
         log.warning("containers not seen lane=%s reason=%s", record.lane, error)
         return True
@@ -54,7 +54,7 @@ def remove(record: records.Record | None) -> list[str]:
         return []
     try:
         with _asked() as client:
-            left = _of(client, record.lane)
+            left = _of(client, record)
             docker_engine.remove(left, ASK_SECONDS)
     except ContainerError as error:
         log.warning("containers not removed lane=%s reason=%s", record.lane, error)
@@ -97,7 +97,7 @@ def _asked() -> Iterator[docker.DockerClient]:
         raise
 
 
-def _of(client: docker.DockerClient, lane_pk: int) -> list[Container]:
-    """Our containers of this lane."""
-    ours = docker_engine.ours(client, filter_of(records.installation_id()))
-    return [one for one in ours if one.labels.get(LANE_LABEL) == str(lane_pk)]
+def _of(client: docker.DockerClient, record: records.Record) -> list[Container]:
+    """Our containers of the record's lane."""
+    known_by = labels(record.installation, record.lane, record.generation)
+    return docker_engine.ours(client, lane_filter(known_by))

@@ -60,12 +60,7 @@ def container_name(installation: str, lane_pk: int, generation: int) -> str:
     return f"slotserve-{installation[:8]}-lane{lane_pk}-g{generation}"
 
 
-def filter_of(installation: str) -> dict[str, list[str]]:
-    """The Docker Engine's filter for all containers of an installation."""
-    return {"label": [f"{INSTALLATION_LABEL}={installation}"]}
-
-
-def lane_filter(order: ContainerOrder) -> dict[str, list[str]]:
-    """The filter for those of the order's lane, of any generation."""
+def lane_filter(labels_of_one: Mapping[str, str]) -> dict[str, list[str]]:
+    """The Docker Engine's filter for containers of the same lane, of any generation."""
     names = (INSTALLATION_LABEL, LANE_LABEL)
-    return {"label": [f"{name}={order.labels[name]}" for name in names]}
+    return {"label": [f"{name}={labels_of_one[name]}" for name in names]}
