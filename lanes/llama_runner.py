@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from importlib import metadata
 
 import xllamacpp
 
@@ -25,6 +26,9 @@ class ArgumentError(ValueError):
 
 def main(arguments: Sequence[str]) -> int:
     """Serve until a signal ends the process; 1 when the model cannot be served."""
+    if asked := _ANSWERS.get(" ".join(arguments)):
+        sys.stdout.write(asked())
+        return 0
     # A handler in Python would wait for the load to end; the default action ends it at once.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -41,6 +45,20 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     threading.Event().wait()
     return 0
+
+
+def help_text() -> str:
+    """Its flags in the form of llama-server's help."""
+    rows = (", ".join(option.names.split()) + " VALUE" * option.takes_value for option in OPTIONS)
+    return "".join(f"{row}\n" for row in rows)
+
+
+def version_text() -> str:
+    """In the form of llama-server's version."""
+    return f"version: xllamacpp {metadata.version('xllamacpp')}\n"
+
+
+_ANSWERS = {"--help": help_text, "--version": version_text}
 
 
 def read_arguments(arguments: Sequence[str]) -> Params:

@@ -21,7 +21,17 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from lanes import clock, folders, log_keeping, ports, processes, records, ticks, watch
+from lanes import (
+    clock,
+    folders,
+    known_programs,
+    log_keeping,
+    ports,
+    processes,
+    records,
+    ticks,
+    watch,
+)
 from lanes.containers import launching
 from lanes.engines import registry
 from lanes.engines.base import Launch, ServerSpec
@@ -133,6 +143,7 @@ def server_spec(
         gpu_uuids=tuple(lane.gpus.values_list("uuid", flat=True)),
         other_names=tuple(revision.aliases),
         folder=str(folders.path(lane.pk)),
+        flags=known_programs.known_flags(lane.host, revision),
     )
 
 

@@ -8,7 +8,17 @@ import logging
 
 from django.conf import settings
 
-from lanes import acting, barrier, ending, host_reports, log_keeping, records, ticks, watch
+from lanes import (
+    acting,
+    barrier,
+    ending,
+    host_reports,
+    llama_probing,
+    log_keeping,
+    records,
+    ticks,
+    watch,
+)
 from lanes.catalogue import scanning
 from lanes.containers import leftovers as containers
 from lanes.gpus import polling
@@ -58,6 +68,8 @@ def look_host(host_key: str) -> None:
         if host.unreachable_since is not None:
             ticks.request_plan()  # it is back: have that told
         log_keeping.tidy_all()
+        if llama_probing.is_due(host):
+            ticks.request_probe(host.key)
     if scanning.is_due():
         ticks.request_scan(host.key)
 

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from lanes import log_reading, supervisor, ticks
+from lanes import llama_probing, log_reading, supervisor, ticks
 from lanes.catalogue import hashing, scanning
 
 
@@ -35,6 +35,13 @@ def scan_models(host_key: str, key: str) -> None:
     if scanning.scan_host(host_key):
         ticks.request_scan(host_key)
     ticks.request_hash(host_key)
+
+
+@shared_task(name=ticks.PROBE_TASK)
+def probe_programs(host_key: str, key: str) -> None:
+    """Ask this worker's llama-server which flags it takes, if that is due."""
+    ticks.taken_up(key)
+    llama_probing.probe_host(host_key)
 
 
 @shared_task(name=ticks.HASH_TASK)

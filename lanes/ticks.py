@@ -26,6 +26,7 @@ INGEST_TASK = "slotserve.ingest"
 NOTICES_TASK = "slotserve.notices"
 SCAN_TASK = "slotserve.scan_models"
 HASH_TASK = "slotserve.hash_models"
+PROBE_TASK = "slotserve.probe_programs"
 EXPIRES_SECONDS = 30
 PENDING_SECONDS = 5  # how long a lost message can hold up the next request for the same tick
 _client: redis.Redis | None = None
@@ -121,6 +122,12 @@ def request_hash(host_key: str, delay: float = 0.0) -> None:
     """Queue one step of hashing a host's models; one pending for all who ask."""
     key = f"ss:tick:hash:{host_key}"
     _send(HASH_TASK, key=key, queue=host_queue(host_key), args=(host_key, key), delay=delay)
+
+
+def request_probe(host_key: str) -> None:
+    """Have a host ask its programs which flags they take; one pending request for all who ask."""
+    key = f"ss:tick:probe:{host_key}"
+    _send(PROBE_TASK, key=key, queue=host_queue(host_key), args=(host_key, key))
 
 
 def taken_up(key: str) -> None:

@@ -27,6 +27,7 @@ class ServerSpec:
     gpu_uuids: tuple[str, ...] = ()
     other_names: tuple[str, ...] = ()  # that callers may use as well
     folder: str = ""  # empty at each start and the server's alone
+    flags: frozenset[str] = frozenset()  # that the host's program takes; empty: nobody knows
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
 from lanes.engines.hosting import gpus, passed_on
+from lanes.engines.llama_drift import fitted, without_unknown
 from lanes.engines.llama_facts import facts
 from lanes.engines.llama_failures import LLAMA
 from lanes.engines.llama_flags import allowed_environment, without_owned
@@ -49,11 +50,16 @@ class LlamaCpp(EngineAdapter):
         return allowed_environment(given)
 
     def launch(self, spec: ServerSpec) -> Launch:
-        """argv and environment; the address comes first so that no argument can swallow it."""
+        """argv and environment; the address comes first so that no argument can swallow it.
+
+        In the words that this host's build takes, where they are known.
+        """
         kept, _ = without_owned(spec.arguments)
-        own = ("-m", spec.model_path, "--host", spec.address, "--port", str(spec.port))
+        place = ("--host", spec.address, "--port", str(spec.port))
+        own = fitted(("-m", spec.model_path, *place), spec.flags).words
+        name = without_unknown(("--alias", spec.alias), spec.flags)
         words = program()
-        argv = (*words, *own, "--alias", spec.alias, *kept)
+        argv = (*words, *own, *name, *fitted(kept, spec.flags).words)
         return Launch(argv, _environment(spec), program_words=len(words))
 
     def facts(self, arguments: Sequence[str], answer: bytes | None) -> ServerFacts:
@@ -74,13 +80,18 @@ def is_built_in() -> bool:
     return program() == RUNNER
 
 
+def host_environment() -> dict[str, str]:
+    """What the program needs of its host, whatever it is started for."""
+    own = {"PYTHONPATH": str(SOURCE_FOLDER)} if is_built_in() else {}
+    return {**passed_on(*PASSED_ON), **own}
+
+
 def _environment(spec: ServerSpec) -> Mapping[str, str]:
     chosen, _ = allowed_environment(spec.environment)
     return {
-        **passed_on(*PASSED_ON),
+        **host_environment(),
         **chosen,
         **DEFAULTS,
-        **({"PYTHONPATH": str(SOURCE_FOLDER)} if is_built_in() else {}),
         "LLAMA_API_KEY": spec.api_key,
         **gpus(spec),
     }

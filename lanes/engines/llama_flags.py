@@ -79,7 +79,7 @@ def without_owned(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
-        name = _flag_name(word)
+        name = flag_name(word)
         why = _owned_because(name)
         if why is None:
             kept.append(word)
@@ -104,7 +104,18 @@ def allowed_environment(environment: Mapping[str, str]) -> tuple[dict[str, str],
     return kept, notes
 
 
-def _flag_name(word: str) -> str:
+def is_flag(word: str) -> bool:
+    """Whether the parser takes it for a flag rather than a value."""
+    return bool(_FLAG.match(word))
+
+
+def is_owned(name: str) -> bool:
+    """Whether this flag is SlotServe's."""
+    return _owned_because(name) is not None
+
+
+def flag_name(word: str) -> str:
+    """The flag as llama-server knows it: without a value joined to it, `-` for `_`."""
     name = _JOINED.split(word, maxsplit=1)[0]
     return name.replace("_", "-") if name.startswith("--") else name
 

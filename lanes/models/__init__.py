@@ -1,7 +1,7 @@
 """Hosts, lanes, models, presets; what a lane should run (its order) and what runs (its runtime).
 
-Every column has one writer: an `Order` is written by the planner, a `Runtime`, a `LoadRecord`
-and a `HostReport` by the host, the rest by `lanes.services`.
+Every column has one writer: an `Order` is written by the planner, a `Runtime`, a `LoadRecord`,
+a `HostReport` and a `LlamaServer` by the host, the rest by `lanes.services`.
 """
 
 from lanes.models.catalogue import GONE, ModelFile, ModelFolder, ModelKind
@@ -11,6 +11,7 @@ from lanes.models.joining import JoinToken
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
 from lanes.models.notices import Notice
 from lanes.models.presets import Engine, Preset, PresetRevision
+from lanes.models.programs import LlamaServer
 from lanes.models.running import LoadRecord, Order, Phase, PresetFailure, Runtime
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Lane",
     "LaneEvent",
     "LaneMinute",
+    "LlamaServer",
     "LoadRecord",
     "ManualChoice",
     "ModelFile",

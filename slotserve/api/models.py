@@ -137,7 +137,7 @@ class ModelFileViewSet(
         saved = preset_of(self.get_object(), actor=self._actor, **asked.validated_data)
         if isinstance(saved, Refusal):
             return refuse(saved)
-        made = Preset.objects.select_related("current__model_file")
+        made = Preset.objects.select_related("current__model_file__host__llama_server")
         lanes = Lane.objects.prefetch_related("gpus").order_by("slug")
         context = {**self.get_serializer_context(), "lanes": lanes}
         shown = PresetSerializer(made.get(pk=saved.revision.preset_id), context=context)

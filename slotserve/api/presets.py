@@ -14,6 +14,7 @@ from lanes import presets
 from lanes.engines.well_formed import MOST_IMAGE
 from lanes.fitting import lanes_too_small
 from lanes.models import Engine, Lane, ModelFile, Preset
+from lanes.preset_notes import notes_of
 from lanes.refusals import Refusal
 from slotserve.api.errors import refuse
 
@@ -29,7 +30,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
     environment = serializers.DictField(source="current.environment", child=serializers.CharField())
     options = serializers.DictField(source="current.options")
     image = serializers.CharField(source="current.image")
-    notes = serializers.ListField(source="current.notes", child=serializers.CharField())
+    notes = serializers.SerializerMethodField()
     aliases = serializers.ListField(source="current.aliases", child=serializers.CharField())
     larger_than_gpu_memory_of = serializers.SerializerMethodField()
     warning = serializers.CharField(
@@ -55,6 +56,10 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
             "larger_than_gpu_memory_of",
             "warning",
         )
+
+    def get_notes(self, preset: Preset) -> list[str]:
+        """What was left out of it, and what its host's program makes of its arguments."""
+        return notes_of(preset)
 
     def get_larger_than_gpu_memory_of(self, preset: Preset) -> list[str]:
         """Lanes of its host whose GPU memory is smaller than its file: it may not load there."""
@@ -88,7 +93,9 @@ class PresetViewSet(
 ):
     """Presets; administrators make and edit them, each edit being a new revision."""
 
-    queryset = Preset.objects.filter(current__isnull=False).select_related("current__model_file")
+    queryset = Preset.objects.filter(current__isnull=False).select_related(
+        "current__model_file__host__llama_server"
+    )
     serializer_class = PresetSerializer
     lookup_field = "slug"
     lookup_value_regex = r"[a-z0-9][a-z0-9._-]*"

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from bookings import deleting
 from lanes import presets, services
 from lanes.models import Host, Lane, ModelFile, Preset
+from lanes.preset_notes import notes_of, notes_of_host
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
 from slotserve.web.administration_forms import LaneForm, PresetForm
@@ -22,9 +23,10 @@ from slotserve.web.fields import StyledForm
 def home(request: HttpRequest) -> HttpResponse:
     """What can be administered."""
     lanes = Lane.objects.select_related("host", "default_preset").prefetch_related("gpus")
+    presets_here = Preset.objects.select_related("current__model_file__host__llama_server")
     context = {
         "lanes": lanes,
-        "presets": Preset.objects.select_related("current__model_file"),
+        "presets": [(preset, notes_of(preset)) for preset in presets_here],
         "gone_models": ModelFile.objects.exclude(missing_since=None).count(),
         "sick_hosts": Host.objects.exclude(alarms=[]).count(),
     }
@@ -56,7 +58,7 @@ def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         saved = presets.save_preset(actor=member(request), **form.cleaned_data)
         if not isinstance(saved, Refusal):
             messages.success(request, f"{saved.revision} is saved.")
-            for note in saved.notes:
+            for note in [*saved.notes, *notes_of_host(saved.revision)]:
                 messages.warning(request, note)
             return redirect("administration")
         form.add_error(None, saved.words)

@@ -1,0 +1,102 @@
+"""Which flags this host's llama-server takes: asked of itself, once for each file that it is.
+
+The answer makes starts surer and presets clearer, and nothing waits for it: a program that hangs,
+says nothing or is not there is told of as such, and started as ever.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from subprocess import SubprocessError
+
+from django.conf import settings
+
+from lanes import clock, short_programs, starting
+from lanes.engines import llama_cpp, llama_help
+from lanes.known_programs import identity
+from lanes.models import Host, LlamaServer
+
+log = logging.getLogger(__name__)
+SECONDS = 10.0  # for each of two questions
+MOST_BYTES = 2**19  # a help of 2026 has 50 KB
+WORDS = 300
+AGAIN = timedelta(minutes=10)  # after trouble
+_asking = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a program said of itself, or why it is not known."""
+
+    version: str = ""
+    flags: tuple[str, ...] = ()
+    trouble: str = ""
+
+
+def is_due(host: Host) -> bool:
+    """Whether the host's program is another than was asked, or did not answer a while ago."""
+    known = LlamaServer.objects.filter(host=host).first()
+    if known is None or known.identity != identity():
+        return True
+    return bool(known.trouble) and clock.database_now() - known.asked_at >= AGAIN
+
+
+def probe_host(host_key: str) -> None:
+    """Ask this worker's llama-server if that is due, and note down what it said."""
+    host = Host.objects.filter(key=host_key).first()
+    if host is None or host_key != settings.SLOTSERVE_HOST_KEY:
+        return
+    if not _asking.acquire(blocking=False):
+        return
+    try:
+        if is_due(host):
+            _note(host, identity(), ask(llama_cpp.program()))
+    finally:
+        _asking.release()
+
+
+def ask(program: Sequence[str]) -> Answer:
+    """Its flags, and its version if it says that."""
+    told = _say(program, "--help")
+    if isinstance(told, Answer):
+        return told
+    flags = llama_help.flags_of(told)
+    if not flags:
+        return Answer(trouble="its --help names no flags")
+    version = _say(program, "--version")
+    said = llama_help.version_of(version) if isinstance(version, str) else ""
+    return Answer(said, tuple(sorted(flags)))
+
+
+def _say(program: Sequence[str], question: str) -> str | Answer:
+    """What it writes when it is asked so, as a server's user with a server's variables."""
+    environment = {**llama_cpp.host_environment(), "CUDA_VISIBLE_DEVICES": ""}
+    try:
+        child = short_programs.start((*program, question), environment, starting.as_user())
+    except (OSError, ValueError, SubprocessError) as error:
+        why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        return Answer(trouble=f"it cannot be started: {why}")
+    said = short_programs.finish(child, seconds=SECONDS, most=MOST_BYTES)
+    if said.status is None:
+        return Answer(trouble=f"it did not end within {SECONDS:g} s when asked for {question}")
+    if said.is_cut:
+        return Answer(trouble=f"it wrote more than {MOST_BYTES} bytes when asked for {question}")
+    return said.text.decode(errors="replace")
+
+
+def _note(host: Host, asked: str, answer: Answer) -> None:
+    told = {
+        "identity": asked,
+        "version": answer.version,
+        "flags": list(answer.flags),
+        "trouble": answer.trouble[:WORDS],
+        "asked_at": clock.database_now(),
+    }
+    LlamaServer.objects.update_or_create(host=host, defaults=told)
+    if answer.trouble:
+        log.warning("llama-server not known host=%s reason=%s", host.key, answer.trouble)
+    else:
+        log.info("llama-server asked host=%s version=%s", host.key, answer.version)
