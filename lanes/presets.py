@@ -9,13 +9,22 @@ from django.db import transaction
 from django.db.models import Q
 
 from lanes import ticks
+from lanes.engines import forms
 from lanes.engines.base import EngineAdapter
 from lanes.engines.options import Options, check_options
 from lanes.engines.options import as_said as options_as_said
 from lanes.engines.registry import engine as engine_named
 from lanes.engines.well_formed import check_arguments, check_environment, check_image
 from lanes.locking import one_edit_at_a_time
-from lanes.models import Engine, Lane, ModelFile, Preset, PresetRevision
+from lanes.models import (
+    A_PROJECTOR,
+    Engine,
+    Lane,
+    ModelFile,
+    ModelKind,
+    Preset,
+    PresetRevision,
+)
 from lanes.refusals import Refusal
 from lanes.services import tell_lanes
 from lanes.validation import not_administrator, refusal_of
@@ -116,12 +125,31 @@ def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]]
     adapter = engine_named(engine).with_options(options)
     kept, notes = adapter.arguments(arguments)
     variables, more_notes = adapter.variables(environment)
-    objection = adapter.objection(kept, variables)
-    if objection:
-        return Refusal("bad_arguments", objection)
+    refusal = _unfit(engine, adapter, model_file) or _objection(adapter, kept, variables)
+    if refusal:
+        return refusal
     told, last_notes = _options_of(adapter, engine, options)
     content = _Content(model_file, engine, kept, variables, told, image, aliases)
     return content, notes + more_notes + last_notes
+
+
+def _objection(
+    adapter: EngineAdapter, arguments: list[str], variables: dict[str, str]
+) -> Refusal | None:
+    words = adapter.objection(arguments, variables)
+    return Refusal("bad_arguments", words) if words else None
+
+
+def _unfit(engine: str, adapter: EngineAdapter, file: ModelFile) -> Refusal | None:
+    """A model that this engine cannot load, as far as its form is known."""
+    form = forms.form_of(
+        file.path,
+        is_folder=file.kind == ModelKind.HUGGING_FACE,
+        is_projector=file.trouble == A_PROJECTOR,
+        architecture=file.architecture,
+    )
+    words = forms.objection(Engine(engine).label, adapter.loads, file.name, form)
+    return Refusal("wrong_model", words) if words else None
 
 
 def _options_of(

@@ -1,23 +1,26 @@
 """Presets of each engine: what is left out, what is refused, by service, REST and page."""
 
+from itertools import count
 from typing import Any
 
 import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from lanes.models import Preset
+from lanes.models import A_PROJECTOR, ModelFile, Preset
 from lanes.presets import SavedPreset, as_said, save_preset
 from lanes.refusals import Refusal
 from tests import builders
 
 pytestmark = pytest.mark.django_db
+SUFFIXES = {"sglang": "", "comfyui": ".json"}  # of models that may be of any form, or are its
+_serial = count(1)
 SERVE = ["/opt/serve", "--port", "${PORT}"]
 
 
 def save(engine: str, **wish: Any) -> SavedPreset | Refusal:
     """As an administrator."""
-    file = builders.model_file()
+    file = builders.model_file(path=f"/models/{next(_serial)}{SUFFIXES.get(engine, '.gguf')}")
     who = builders.administrator()
     return save_preset(slug="qwen", model_file=file, actor=who, engine=engine, **wish)
 
@@ -69,6 +72,62 @@ def test_what_cannot_be_is_refused_with_words(
     done = save(engine, **wish)
     assert isinstance(done, Refusal)
     assert (done.code, words in done.words) == (code, True), done.words
+    assert not Preset.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("engine", "model", "words"),
+    [
+        ("llama.cpp", {"path": "/m/a.gguf"}, ""),
+        ("llama.cpp", {"path": "/m/sha256-9f3a", "architecture": "qwen3"}, ""),
+        ("llama.cpp", {"path": "/m/sha256-9f3a"}, ""),  # nobody has looked at it yet
+        ("llama.cpp", {"path": "/m/qwen", "kind": "huggingface"}, "Take vLLM or SGLang for it"),
+        ("llama.cpp", {"path": "/m/mmproj-F16.gguf"}, "name the projector by --mmproj"),
+        ("llama.cpp", {"path": "/m/p.gguf", "trouble": A_PROJECTOR}, "it is a projector"),
+        ("llama.cpp", {"path": "/m/flux.gguf", "architecture": "flux"}, "Take ComfyUI for it."),
+        ("llama.cpp", {"path": "/m/flow.json"}, "it is a workflow"),
+        ("vllm", {"path": "/m/qwen", "kind": "huggingface"}, ""),
+        ("vllm", {"path": "/m/a.gguf"}, ""),
+        ("vllm", {"path": "/m/a.safetensors"}, "it is a workflow, a picture or weights alone."),
+        ("sglang", {"path": "/m/qwen", "kind": "huggingface"}, ""),
+        ("sglang", {"path": "/m/a.gguf"}, "SGLang does not load tiny: it is a GGUF file. Take"),
+        ("comfyui", {"path": "/m/flow.json"}, ""),
+        ("comfyui", {"path": "/m/comfyui"}, ""),
+        ("comfyui", {"path": "/m/flux.gguf", "architecture": "flux"}, ""),
+        ("comfyui", {"path": "/m/a.gguf", "architecture": "llama"}, "Take llama.cpp for it"),
+        ("comfyui", {"path": "/m/qwen", "kind": "huggingface"}, "Take vLLM or SGLang for it"),
+        ("training", {"path": "/m/qwen", "kind": "huggingface"}, ""),
+        ("training", {"path": "/m/a.gguf"}, ""),
+        ("command", {"path": "/m/flow.json"}, ""),
+        ("command", {"path": "/m/mmproj.gguf"}, ""),
+    ],
+)
+def test_a_model_that_its_engine_cannot_load_is_refused_with_what_to_do(
+    engine: str, model: dict[str, Any], words: str
+) -> None:
+    file = ModelFile.objects.create(host=builders.host(), name="tiny", **model)
+    who = builders.administrator()
+    wish: dict[str, Any] = {"arguments": SERVE} if engine == "command" else {}
+    done = save_preset(slug="qwen", model_file=file, actor=who, engine=engine, **wish)
+    if not words:
+        assert isinstance(done, SavedPreset)
+        return
+    assert isinstance(done, Refusal)
+    assert (done.code, words in done.words) == ("wrong_model", True), done.words
+
+
+def test_page_and_rest_refuse_such_a_model_alike(administrator: APIClient) -> None:
+    file = builders.model_file(kind="huggingface", path="/m/qwen")
+    words = "llama.cpp does not load"
+    body = {"slug": "mine", "model_id": file.pk}
+    answer = administrator.post("/api/v1/presets/", body, format="json")
+    assert (answer.status_code, answer.data["code"]) == (400, "wrong_model")
+    client = Client()
+    client.force_login(builders.administrator())
+    form = {"slug": "mine", "name": "Mine", "model_file": file.pk, "engine": "llama.cpp"}
+    page = client.post("/administration/presets/new/", form).content.decode()
+    assert words in page
+    assert words in answer.data["detail"]
     assert not Preset.objects.exists()
 
 

@@ -19,6 +19,7 @@ from lanes.catalogue.grouping import (
 )
 from lanes.catalogue.opening import opened
 from lanes.catalogue.safetensors import read_safetensors
+from lanes.models.catalogue import A_PROJECTOR
 
 PROJECTOR = "clip"  # the architecture of a projector's file
 SETTLING_NS = 30 * 10**9
@@ -64,9 +65,7 @@ def _of_ggufs(found: Found) -> Facts:
         )
     first = headers[0].facts
     if first.architecture == PROJECTOR:
-        raise UnreadableError(
-            "It is a projector, not a model: put mmproj into its name and it goes with its model."
-        )
+        raise UnreadableError(A_PROJECTOR)
     if not first.architecture:
         raise UnreadableError("Its header names no architecture: llama.cpp cannot load it.")
     weights: Counter[str] = sum((each.weights for each in headers), Counter())

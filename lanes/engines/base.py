@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lanes.engines.forms import ANYTHING, Form
 from lanes.engines.options import Options
 from lanes.failures.causes import FailureWords
 
@@ -63,6 +64,7 @@ class EngineAdapter(Protocol):
     protected_path: str | None  # answers 200 with the key and 401 without; None: has no keys
     facts_path: str | None  # where a ready server tells of itself, with the key; None: nowhere
     failure_words: FailureWords  # how its log is read when it failed
+    loads: frozenset[Form] = ANYTHING  # the forms of models that it can be given
 
     def arguments(self, given: Sequence[str]) -> Kept:
         """A preset's arguments without the flags that are SlotServe's own, in every spelling, and a

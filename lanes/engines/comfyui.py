@@ -16,6 +16,7 @@ from django.conf import settings
 from lanes.engines.argparse_flags import has_flag, owned
 from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
 from lanes.engines.comfyui_failures import COMFYUI
+from lanes.engines.forms import Form
 from lanes.engines.hosting import gpus, passed_on, words_of
 from lanes.engines.vllm_flags import tuned
 
@@ -48,6 +49,7 @@ class ComfyUi(EngineAdapter):
     protected_path: str | None = None
     facts_path: str | None = None
     failure_words = COMFYUI
+    loads = frozenset({Form.FILE, Form.IMAGE_GGUF})  # or its base directory: a form of its own
 
     def arguments(self, given: Sequence[str]) -> Kept:
         """Without OWNED."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from django.conf import settings
 
 from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
+from lanes.engines.forms import Form
 from lanes.engines.hosting import gpus, passed_on
 from lanes.engines.llama_drift import fitted, without_unknown
 from lanes.engines.llama_facts import facts
@@ -40,6 +41,7 @@ class LlamaCpp(EngineAdapter):
     protected_path: str | None = "/props"  # some builds list models without a key; none shows this
     facts_path: str | None = "/props"
     failure_words = LLAMA
+    loads = frozenset({Form.GGUF})
 
     def arguments(self, given: Sequence[str]) -> Kept:
         """Without the flags of `llama_flags`."""

@@ -1,4 +1,4 @@
-"""SGLang: `python -m sglang.launch_server`, of a Hugging Face folder or a GGUF file.
+"""SGLang: `python -m sglang.launch_server`, of a Hugging Face folder.
 
 It knows no variable for its key, so it reads it from a file of arguments (`--config`, from 0.5 on)
 that its user alone can read. It asks for the key everywhere but below /health and /metrics, runs a
@@ -15,6 +15,7 @@ from django.conf import settings
 
 from lanes.engines.argparse_flags import has_flag, value_of, whole_number
 from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
+from lanes.engines.forms import Form
 from lanes.engines.hosting import gpus, passed_on, words_of
 from lanes.engines.model_card import max_model_len
 from lanes.engines.sglang_failures import SGLANG
@@ -29,6 +30,7 @@ class Sglang(EngineAdapter):
     protected_path: str | None = "/v1/models"
     facts_path: str | None = "/v1/models"
     failure_words = SGLANG
+    loads = frozenset({Form.HUGGING_FACE})
 
     def arguments(self, given: Sequence[str]) -> Kept:
         """Without the flags of `sglang_flags`."""

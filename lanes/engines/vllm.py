@@ -13,6 +13,7 @@ from django.conf import settings
 
 from lanes.engines.argparse_flags import has_flag, value_of, whole_number
 from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
+from lanes.engines.forms import Form
 from lanes.engines.hosting import gpus, passed_on, words_of
 from lanes.engines.model_card import max_model_len
 from lanes.engines.vllm_failures import VLLM
@@ -34,6 +35,7 @@ class Vllm(EngineAdapter):
     protected_path: str | None = "/v1/models"
     facts_path: str | None = "/v1/models"
     failure_words = VLLM
+    loads = frozenset({Form.HUGGING_FACE, Form.GGUF})
 
     def arguments(self, given: Sequence[str]) -> Kept:
         """Without the flags of `vllm_flags`."""

@@ -4,7 +4,7 @@ Every column has one writer: an `Order` is written by the planner, a `Runtime`, 
 a `HostReport` and a `LlamaServer` by the host, the rest by `lanes.services`.
 """
 
-from lanes.models.catalogue import GONE, ModelFile, ModelFolder, ModelKind
+from lanes.models.catalogue import A_PROJECTOR, GONE, ModelFile, ModelFolder, ModelKind
 from lanes.models.gpus import GpuState, HostGpus, LaneMinute
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
 from lanes.models.joining import JoinToken
@@ -15,6 +15,7 @@ from lanes.models.programs import LlamaServer
 from lanes.models.running import LoadRecord, Order, Phase, PresetFailure, Runtime
 
 __all__ = [
+    "A_PROJECTOR",
     "GONE",
     "SLUG_WORDS",
     "Driver",

@@ -6,6 +6,7 @@ from django.db import models
 
 from lanes.models.hosts import Host
 
+A_PROJECTOR = "It is a projector, not a model: put mmproj into its name and it goes with its model."
 GONE = "Its file is not there any more: it cannot be loaded until it is back."
 
 
