@@ -1,8 +1,8 @@
-"""Whether a model can fit a lane's cards at all, by the size of its files."""
+"""Whether a model can fit a lane's cards at all, by the size of its files; and how that is said."""
 
 from collections.abc import Iterable
 
-from lanes.models import Lane, Preset
+from lanes.models import Lane, ModelFile, Preset
 
 TOO_LARGE = "Larger than GPU memory"
 
@@ -13,12 +13,30 @@ def gpu_memory(lane: Lane) -> int:
 
 
 def is_too_large(lane: Lane, preset: Preset) -> bool:
-    """Whether its files alone need more than the lane's GPU memory. The CPU has no such limit."""
-    size = preset.current.model_file.size_bytes if preset.current else 0
-    return 0 < gpu_memory(lane) < size
+    """Whether its files alone need more than the lane's GPU memory."""
+    return preset.current is not None and _is_larger(preset.current.model_file, lane)
 
 
-def lanes_too_small(lanes: Iterable[Lane], preset: Preset) -> list[Lane]:
+def lanes_too_small(lanes: Iterable[Lane], file: ModelFile) -> list[Lane]:
     """Those of the lanes of its host on whose cards it does not fit."""
-    host = preset.current.model_file.host_id if preset.current else None
-    return [lane for lane in lanes if lane.host_id == host and is_too_large(lane, preset)]
+    return [lane for lane in _of_its_host(lanes, file) if _is_larger(file, lane)]
+
+
+def fits_nowhere(lanes: Iterable[Lane], file: ModelFile) -> bool:
+    """Whether its host has lanes, and it fits the cards of none of them."""
+    own = _of_its_host(lanes, file)
+    return bool(own) and all(_is_larger(file, lane) for lane in own)
+
+
+def warning(place: str, name: str) -> str:
+    """The sentence about a model on a lane that is too small; it may be booked all the same."""
+    return f"{TOO_LARGE} of {place}: {name} may not load."
+
+
+def _is_larger(file: ModelFile, lane: Lane) -> bool:
+    """The CPU has no such limit."""
+    return 0 < gpu_memory(lane) < file.size_bytes
+
+
+def _of_its_host(lanes: Iterable[Lane], file: ModelFile) -> list[Lane]:
+    return [lane for lane in lanes if lane.host_id == file.host_id]

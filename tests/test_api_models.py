@@ -55,6 +55,7 @@ def test_a_model_tells_its_facts(member: APIClient) -> None:
         "warning": "",
         "sha256": {},
         "presets": ["small"],
+        "larger_than_gpu_memory_of": [],
     }
 
 
@@ -63,7 +64,9 @@ def test_a_list_of_models_takes_a_fixed_number_of_queries(
 ) -> None:
     for number in range(5):
         builders.preset(f"small-{number}", model_file=builders.model_file())
-    with django_assert_num_queries(5):  # type: ignore[operator]  # session, user, count, models, presets
+    builders.lane().gpus.add(builders.gpu())
+    # Session, user, count, models, presets, lanes, cards.
+    with django_assert_num_queries(7):  # type: ignore[operator]
         assert len(member.get(MODELS).json()["results"]) == 5
 
 

@@ -1,7 +1,9 @@
 """Models that are larger than a lane's GPU memory: marked, and booked all the same."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from lanes import clock
 from lanes.models import Lane, Preset
@@ -46,6 +48,36 @@ def test_presets_name_the_lanes_on_whose_cards_they_do_not_fit(member: Client) -
     shown = {one["slug"]: one for one in member.get("/api/v1/presets/").json()["results"]}
     assert shown["big"]["larger_than_gpu_memory_of"] == ["small"]
     assert shown["little"]["larger_than_gpu_memory_of"] == []
+
+
+def test_models_name_those_lanes_in_list_and_detail(member: Client) -> None:
+    builders.preset("little")
+    builders.lane("cpu")
+    builders.lane("elsewhere", host=builders.host("far")).gpus.add(
+        builders.gpu(memory_bytes=1, host=builders.host("far"))
+    )
+    found = member.get("/api/v1/models/").json()["results"]
+    marks = {tuple(one["presets"]): one["larger_than_gpu_memory_of"] for one in found}
+    assert marks == {("big",): ["small"], ("little",): []}
+    pk = next(one["id"] for one in found if one["presets"] == ["big"])
+    assert member.get(f"/api/v1/models/{pk}/").json()["larger_than_gpu_memory_of"] == ["small"]
+
+
+def test_models_are_marked_at_a_fixed_number_of_queries(member: Client) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as told:
+            member.get("/api/v1/models/")
+        return len(told)
+
+    few = queries()
+    for _ in range(5):
+        builders.preset(model_file=builders.model_file(size_bytes=25 * 10**9))
+    assert queries() == few
+
+
+def test_what_to_expect_says_it_while_the_form_is_filled_in(member: Client) -> None:
+    page = member.get("/book/expect/", form("small")).content.decode()
+    assert "Larger than GPU memory of this lane: big may not load. You can book it all" in page
 
 
 def test_the_booking_form_marks_what_fits_no_lane(member: Client) -> None:

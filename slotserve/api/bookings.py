@@ -15,7 +15,7 @@ from bookings import services
 from bookings.models import Booking, Kind
 from gateway.models import Scope
 from lanes import clock
-from lanes.fitting import TOO_LARGE, is_too_large
+from lanes.fitting import is_too_large, warning
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from slotserve.api.errors import refuse
@@ -59,7 +59,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
         """What may go wrong, in sentences; it is booked all the same."""
         if booking.preset is None or not is_too_large(booking.lane, booking.preset):
             return []
-        return [f"{TOO_LARGE} of {booking.lane.slug}: {booking.preset.slug} may not load."]
+        return [warning(booking.lane.slug, booking.preset.slug)]
 
     def get_purpose(self, booking: Booking) -> str:
         """For the owner and administrators; empty for others."""

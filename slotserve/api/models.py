@@ -13,6 +13,7 @@ from gateway.models import Scope
 from lanes.catalogue import registering
 from lanes.catalogue.offering import preset_of
 from lanes.catalogue.reading import models_for_people, preset_slugs
+from lanes.fitting import lanes_too_small
 from lanes.models import Host, Lane, ModelFile, ModelFolder, Preset
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from slotserve.api.errors import refuse
@@ -32,6 +33,7 @@ class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
     )
     has_projector = serializers.SerializerMethodField()
     presets = serializers.SerializerMethodField()
+    larger_than_gpu_memory_of = serializers.SerializerMethodField()
 
     class Meta:
         model = ModelFile
@@ -57,6 +59,7 @@ class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
             "warning",
             "sha256",
             "presets",
+            "larger_than_gpu_memory_of",
         )
         validators: list[Any] = []  # the service has the words
 
@@ -67,6 +70,10 @@ class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
     def get_presets(self, file: ModelFile) -> list[str]:
         """The presets of this model."""
         return preset_slugs(file)
+
+    def get_larger_than_gpu_memory_of(self, file: ModelFile) -> list[str]:
+        """Lanes of its host whose GPU memory is smaller than its files: it may not load there."""
+        return [lane.slug for lane in lanes_too_small(self.context["lanes"], file)]
 
     def to_representation(self, instance: ModelFile) -> dict[str, Any]:
         """Paths tell of the host: for administrators alone."""
@@ -111,6 +118,11 @@ class ModelFileViewSet(
     read_scope = Scope.READ
     write_scope = Scope.ADMIN
 
+    def get_serializer_context(self) -> dict[str, Any]:
+        """The lanes, read once for the whole answer."""
+        lanes = Lane.objects.prefetch_related("gpus").order_by("slug")
+        return {**super().get_serializer_context(), "lanes": lanes}
+
     @extend_schema(request=ModelFileSerializer, responses={201: ModelFileSerializer})
     def create(self, request: Request) -> Response:
         """Register a file or Hugging Face folder of a host by hand (administrators)."""
@@ -138,8 +150,7 @@ class ModelFileViewSet(
         if isinstance(saved, Refusal):
             return refuse(saved)
         made = Preset.objects.select_related("current__model_file__host__llama_server")
-        lanes = Lane.objects.prefetch_related("gpus").order_by("slug")
-        context = {**self.get_serializer_context(), "lanes": lanes}
+        context = self.get_serializer_context()
         shown = PresetSerializer(made.get(pk=saved.revision.preset_id), context=context)
         return Response(shown.data, status=status.HTTP_201_CREATED)
 

@@ -63,7 +63,8 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
 
     def get_larger_than_gpu_memory_of(self, preset: Preset) -> list[str]:
         """Lanes of its host whose GPU memory is smaller than its file: it may not load there."""
-        return [lane.slug for lane in lanes_too_small(self.context["lanes"], preset)]
+        file = preset.current.model_file if preset.current else None
+        return [lane.slug for lane in lanes_too_small(self.context["lanes"], file)] if file else []
 
     def to_representation(self, instance: Preset) -> dict[str, Any]:
         """Arguments and environment may tell of the host: for administrators alone."""

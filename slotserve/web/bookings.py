@@ -17,7 +17,7 @@ from bookings import services
 from bookings.models import Booking, State
 from bookings.refusals import SlotTaken
 from lanes import clock
-from lanes.fitting import TOO_LARGE, is_too_large
+from lanes.fitting import is_too_large, warning
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, members_only
@@ -51,7 +51,7 @@ def book(request: HttpRequest) -> HttpResponse:
     if isinstance(made, Booking):
         messages.success(request, _made_words(made))
         if made.preset and is_too_large(made.lane, made.preset):
-            messages.warning(request, f"{TOO_LARGE} of this lane: {made.preset.name} may not load.")
+            messages.warning(request, warning("this lane", made.preset.name))
         return redirect("lane", made.lane.slug)
     form.add_error(None, made.words)
     context = _beside(request, form.cleaned_data["lane"], form, made, now)

@@ -9,7 +9,7 @@ from bookings.models import Kind
 from gateway.limits import MOST
 from gateway.models import Scope
 from gateway.tokens import DEFAULT_SCOPES
-from lanes.fitting import TOO_LARGE, lanes_too_small
+from lanes.fitting import TOO_LARGE, fits_nowhere
 from lanes.models import Lane, Preset
 from slotserve.web.fields import (
     HostSelect,
@@ -100,9 +100,7 @@ class BookForm(StyledForm):
 
 def _offered(preset: Preset, lanes: list[Lane]) -> str:
     """Its name, marked where it fits no lane of its host; for one lane the page says it below."""
-    host = preset.current.model_file.host_id if preset.current else None
-    small = lanes_too_small(lanes, preset)
-    is_marked = small and len(small) == sum(lane.host_id == host for lane in lanes)
+    is_marked = preset.current is not None and fits_nowhere(lanes, preset.current.model_file)
     name = marked_name(preset)
     return f"{name} · {TOO_LARGE}" if is_marked else name
 

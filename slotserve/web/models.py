@@ -12,7 +12,7 @@ from lanes import clock
 from lanes.catalogue import registering
 from lanes.catalogue.offering import preset_of
 from lanes.catalogue.reading import models_for_people, preset_slugs
-from lanes.fitting import gpu_memory
+from lanes.fitting import TOO_LARGE, fits_nowhere
 from lanes.models import Host, ModelFile, ModelFolder
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
@@ -29,7 +29,7 @@ class ModelRow:
 
     file: ModelFile
     presets: list[str]
-    is_too_large: bool  # for the GPU memory of every lane of its host that has a GPU
+    mark: str  # when it fits the GPU memory of no lane of its host
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,9 @@ def _of_host(host: Host, search: str) -> HostModels:
         found = found.filter(
             Q(name__icontains=each) | Q(path__icontains=each) | Q(architecture__icontains=each)
         )
-    memory = max((gpu_memory(lane) for lane in host.lanes.all()), default=0)
+    lanes = list(host.lanes.all())
     rows = [
-        ModelRow(file, preset_slugs(file), 0 < memory < file.size_bytes)
+        ModelRow(file, preset_slugs(file), TOO_LARGE if fits_nowhere(lanes, file) else "")
         for file in found[:MOST_SHOWN]
     ]
     left_out = found.count() - len(rows) if len(rows) == MOST_SHOWN else 0

@@ -12,7 +12,7 @@ from bookings.models import Booking, Kind, State
 from bookings.refusals import Interval, SlotTaken
 from bookings.sentences import clock as words_of
 from lanes.estimates import load_estimates, mean_loads
-from lanes.fitting import TOO_LARGE, is_too_large
+from lanes.fitting import is_too_large, warning
 from lanes.models import Lane, Phase, Preset, Runtime
 
 
@@ -56,7 +56,7 @@ def outlook(asked: Asked, now: datetime) -> list[str]:
     if current and current.model_file.warning:
         said.insert(0, current.model_file.warning)
     if asked.preset and is_too_large(asked.lane, asked.preset):
-        said.append(f"{TOO_LARGE} of this lane: it may not load. You can book it all the same.")
+        said.append(f"{warning('this lane', asked.preset.name)} You can book it all the same.")
     return said
 
 
