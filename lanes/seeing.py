@@ -1,9 +1,11 @@
 """What a host sees of one lane: the facts that `next_step` decides from. Reads only."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
+from django.db.models import Prefetch, QuerySet
 
 from lanes import barrier, clock, probing, processes, records
 from lanes.containers import leftovers as containers
@@ -12,10 +14,11 @@ from lanes.engines import registry
 from lanes.engines.base import ServerFacts
 from lanes.gpus import gate
 from lanes.lifecycle import retry_due
-from lanes.models import Lane, Order, PresetFailure, Runtime
+from lanes.models import Host, Lane, Order, PresetFailure, Runtime
 from lanes.steps import Barrier, Failed, Limits, Phase, Process, Running, Seen, Wanted
 from wire.sealing import Sealer, read_table_keys
 
+ORDER_NEEDS = ("target__preset", "target__model_file")
 LEAST_AGE = 0.01  # the kernel's tick: a shim that has just begun has an age, too
 
 
@@ -43,26 +46,56 @@ def limits() -> Limits:
 
 def see(lane: Lane) -> Sight | None:
     """The lane's newest order, its runtime and the processes behind it; None: never planned."""
-    order = (
-        Order.objects.select_related("target__preset", "target__model_file")
-        .filter(lane=lane)
-        .first()
-    )
+    order = Order.objects.select_related(*ORDER_NEEDS).filter(lane=lane).first()
     if order is None:
         return None
-    runtime = (
-        Runtime.objects.select_related("revision__preset").filter(lane=lane, ended_at=None).first()
+    runtime = _alive().filter(lane=lane).first()
+    failures = list(PresetFailure.objects.filter(lane=lane))
+    return _sight(lane, order, runtime, failures, clock.database_now())
+
+
+def lanes_to_glance_at(host: Host) -> list[Lane]:
+    """The host's lanes with all that `glance` reads, in three queries."""
+    alive = Prefetch("runtimes", _alive(), to_attr="alive")
+    needs = ("host", *(f"order__{name}" for name in ORDER_NEEDS))
+    return list(
+        host.lanes.select_related(*needs).prefetch_related("failures", alive).order_by("pk")
     )
-    now = clock.database_now()
+
+
+def glance(lane: Lane, now: datetime) -> Sight | None:
+    """The sight of one of `lanes_to_glance_at` whose server is ready; None: see for yourself.
+
+    It is read under no lock: only that there is nothing to do may be taken from it.
+    """
+    order: Order | None = getattr(lane, "order", None)
+    runtime: Runtime | None = next(iter(getattr(lane, "alive", ())), None)
+    if order is None or runtime is None or Phase(runtime.phase) is not Phase.READY:
+        return None
+    return _sight(lane, order, runtime, lane.failures.all(), now)
+
+
+def _alive() -> QuerySet[Runtime]:
+    return Runtime.objects.select_related("revision__preset").filter(ended_at=None)
+
+
+def _sight(
+    lane: Lane,
+    order: Order,
+    runtime: Runtime | None,
+    failures: Iterable[PresetFailure],
+    now: datetime,
+) -> Sight:
     wanted = Wanted(order.generation, order.target_id, order.is_reload, order.fresh_from)
+    failed = _failed(failures, runtime.revision_id if runtime else order.target_id)
     if runtime is None:
-        return Sight(lane, order, None, None, wanted, _seen_without(lane, order, now), now)
+        return Sight(lane, order, None, None, wanted, _seen_without(lane, order, failed, now), now)
     record = _record_of(runtime)
     process = _process(record)
     if process is Process.GONE:
         record = _record_of(runtime)  # its last words may have come after the first reading
     seen = _seen_with(lane, wanted, runtime, record, process)
-    return Sight(lane, order, runtime, record, wanted, seen, now)
+    return Sight(lane, order, runtime, record, wanted, replace(seen, failures=failed), now)
 
 
 def server_facts(sight: Sight, runtime: Runtime) -> ServerFacts:
@@ -89,10 +122,9 @@ def _record_of(runtime: Runtime) -> records.Record | None:
     return record if record.installation == records.installation_id() else None
 
 
-def _seen_without(lane: Lane, order: Order, now: datetime) -> Seen:
+def _seen_without(lane: Lane, order: Order, failures: tuple[Failed, ...], now: datetime) -> Seen:
     if order.target_id is None:
         return Seen(is_locked=records.is_locked(lane.pk))
-    failures = _failures(lane, order.target_id)
     is_due = all(retry_due(failed, now) for failed in failures)
     cards = gate.ask(lane, order, now) if is_due else gate.Gate()
     return Seen(
@@ -116,7 +148,6 @@ def _seen_with(
             age=_age(record) or _age_of_shim(left),
             exit_status=record.exit_status if record else None,
             is_locked=is_locked or bool(left) or containers.has_left(record),
-            failures=_failures(lane, runtime.revision_id),
         )
     health = probing.Health()
     if running.phase is Phase.STARTING:
@@ -129,7 +160,6 @@ def _seen_with(
         trouble=health.trouble,
         is_port_foreign=health.is_port_foreign,
         barrier=_barrier(lane, wanted, runtime, record, running.phase),
-        failures=_failures(lane, runtime.revision_id),
     )
 
 
@@ -203,6 +233,9 @@ def _barrier(
     return barrier.see(lane.slug, wanted.generation, pid, runtime.port)
 
 
-def _failures(lane: Lane, revision_id: int) -> tuple[Failed, ...]:
-    rows = PresetFailure.objects.filter(lane=lane, revision_id=revision_id)
-    return tuple(Failed(f.revision_id, f.count, f.failed_at, f.last_exit_at) for f in rows)
+def _failed(rows: Iterable[PresetFailure], revision_id: int | None) -> tuple[Failed, ...]:
+    return tuple(
+        Failed(f.revision_id, f.count, f.failed_at, f.last_exit_at)
+        for f in rows
+        if f.revision_id == revision_id
+    )

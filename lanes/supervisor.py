@@ -11,6 +11,7 @@ from django.conf import settings
 from lanes import (
     acting,
     barrier,
+    clock,
     ending,
     host_reports,
     llama_probing,
@@ -24,7 +25,7 @@ from lanes.containers import leftovers as containers
 from lanes.gpus import polling
 from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
 from lanes.models import Host, Lane
-from lanes.seeing import Sight, limits, see
+from lanes.seeing import Sight, glance, lanes_to_glance_at, limits, see
 from lanes.steps import KeepWaiting, Nothing
 
 log = logging.getLogger(__name__)
@@ -57,11 +58,7 @@ def look_host(host_key: str) -> None:
     watch.reap()
     barrier.remember_edges(barrier.read_reports())
     _poll_gpus(host)
-    for lane_pk in host.lanes.order_by("pk").values_list("pk", flat=True):
-        try:
-            look(lane_pk)
-        except Exception:
-            log.exception("look failed lane=%s", lane_pk)
+    _look_at_lanes(host)
     _sweep_strangers()
     containers.sweep()
     if host_reports.report_seen(host):
@@ -72,6 +69,27 @@ def look_host(host_key: str) -> None:
             ticks.request_probe(host.key)
     if scanning.is_due():
         ticks.request_scan(host.key)
+
+
+def _look_at_lanes(host: Host) -> None:
+    """One that fails to be looked at does not stop the others."""
+    lanes, now = lanes_to_glance_at(host), clock.database_now()
+    for lane in lanes:
+        try:
+            if not _is_at_rest(glance(lane, now)):
+                look(lane.pk)
+        except Exception:
+            log.exception("look failed lane=%s", lane.pk)
+
+
+def _is_at_rest(sight: Sight | None) -> bool:
+    """Whether its server is the one that is wanted, is known and is watched."""
+    if sight is None or sight.record is None or sight.runtime is None:
+        return False
+    is_known = sight.record.pid == sight.runtime.pid and watch.is_watched(sight.record.shim_pid)
+    return is_known and isinstance(
+        next_step(sight.wanted, sight.seen, limits(), sight.now), Nothing
+    )
 
 
 def _converge(lane: Lane) -> float | None:

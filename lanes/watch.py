@@ -50,6 +50,12 @@ def adopt(lane_pk: int, host_key: str, shim_pid: int, shim_ticks: int) -> None:
             os.write(_state.wake, b".")
 
 
+def is_watched(shim_pid: int) -> bool:
+    """Whether the end of this shim will lead to a look."""
+    with _state.lock:
+        return shim_pid in _state.by_pid
+
+
 def own(child: "subprocess.Popen[bytes]", lane_pk: int, host_key: str) -> None:
     """Watch a shim that this process has just started, and reap it at its end."""
     found = processes.stat(child.pid)

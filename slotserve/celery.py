@@ -5,7 +5,7 @@ import warnings
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
-from kombu.transport.redis import Channel
+from kombu.transport.redis import Channel, Transport
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
 
@@ -15,6 +15,10 @@ warnings.filterwarnings("ignore", r"\s*You're running the worker with superuser"
 # What was taken and not begun is not put back: when the broker is lost kombu fails at that, which
 # ended the worker, and the next beat asks for everything anew.
 Channel.do_restore = False
+
+# Seconds for which a worker waits for a message until it asks anew: longer than from beat to beat,
+# so that a worker with nothing to do wakes for the beat alone.
+Transport.brpop_timeout = 4
 
 app = Celery("slotserve")
 app.config_from_object("django.conf:settings", namespace="CELERY")

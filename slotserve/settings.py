@@ -161,7 +161,9 @@ CONTENT_SECURITY_POLICY = {
 # --- Database -------------------------------------------------------------------------------
 DATABASES = {
     "default": dj_database_url.parse(
-        read_database_url(f"sqlite:///{SLOTSERVE_DATA / 'slotserve.sqlite3'}"), conn_max_age=60
+        read_database_url(f"sqlite:///{SLOTSERVE_DATA / 'slotserve.sqlite3'}"),
+        conn_max_age=600,
+        conn_health_checks=True,
     )
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":

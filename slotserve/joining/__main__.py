@@ -13,11 +13,10 @@ from typing import NoReturn
 
 from slotserve.joining import environment_file, unit
 from slotserve.joining.asking import JoinError, Told, ask
+from slotserve.worker_command import worker_argv
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILE = "environment"
-WORKER = ("-m", "celery", "--quiet", "-A", "slotserve", "worker", "-P", "threads", "-c", "8")
-WORKER_FLAGS = ("--without-mingle", "--without-gossip", "--loglevel", "INFO")
 
 
 def main(arguments: list[str]) -> int:
@@ -31,7 +30,7 @@ def main(arguments: list[str]) -> int:
             print(f"This machine is the host {told.key} now; its settings are in {file}.")
         environment = {**_own(os.environ), **environment_file.read(file)}
         _check(environment)
-        argv = (*WORKER, "-Q", f"host.{environment['SLOTSERVE_HOST_KEY']}", *WORKER_FLAGS)
+        argv = worker_argv(f"host.{environment['SLOTSERVE_HOST_KEY']}")
         if _is_run_here(options, file, argv):
             _become(argv, environment)
         return 0

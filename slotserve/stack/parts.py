@@ -11,6 +11,7 @@ from slotserve.stack.errors import StartError
 from slotserve.stack.folder import DataFolder
 from slotserve.stack.ports import LOOPBACK
 from slotserve.stack.supervisor import Part
+from slotserve.worker_command import worker_argv
 from wire.env import SettingError, read_number, read_whole
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -102,9 +103,8 @@ class Product:
 
     def worker(self) -> Part:
         """Planning, and this host's model servers."""
-        argv = ["-m", "celery", "--quiet", "-A", "slotserve", "worker", "-P", "threads", "-c", "8"]
-        argv += ["-Q", f"plan,host.{self.host_key}", "--without-mingle", "--without-gossip"]
-        return self._python("worker", *argv, "--loglevel", "INFO", grace=WORKER_GRACE)
+        argv = worker_argv("plan", f"host.{self.host_key}")
+        return self._python("worker", *argv, grace=WORKER_GRACE)
 
     def beat(self) -> Part:
         """The clock that has everything asked again."""
