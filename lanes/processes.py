@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +25,7 @@ class Stat:
     pid: int
     session: int
     ticks: int
+    parent: int = field(default=0, compare=False)  # changes when that ends
 
 
 @cache
@@ -47,7 +48,7 @@ def stat(pid: int) -> Stat | None:
     fields = text[text.rindex(")") + 2 :].split()  # the name may hold spaces and brackets
     if fields[0] in "ZX":
         return None
-    return Stat(pid, session=int(fields[3]), ticks=int(fields[19]))
+    return Stat(pid, session=int(fields[3]), ticks=int(fields[19]), parent=int(fields[1]))
 
 
 def is_alive(pid: int, ticks: int) -> bool:
@@ -74,6 +75,24 @@ def environment(pid: int) -> dict[str, str]:
         return psutil.Process(pid).environ() if not IS_LINUX else _linux_environment(pid)
     except (psutil.Error, OSError):
         return {}
+
+
+def control_groups(pid: int) -> str:
+    """The text of its control groups, which everybody may read; empty where there are none."""
+    try:
+        return Path(f"/proc/{pid}/cgroup").read_text()
+    except OSError:
+        return ""
+
+
+def ancestry(found: Stat) -> Iterator[Stat]:
+    """The process, its parent, the parent of that and so on, as far as they live."""
+    known = {0}
+    step: Stat | None = found
+    while step is not None and step.pid not in known:
+        yield step
+        known.add(step.pid)
+        step = stat(step.parent)
 
 
 def all_pids() -> Iterator[int]:
@@ -120,6 +139,7 @@ def _psutil_stat(pid: int) -> Stat | None:
         if process.status() == psutil.STATUS_ZOMBIE:
             return None
         since_boot = process.create_time() - psutil.boot_time()
-        return Stat(pid, session=os.getsid(pid), ticks=round(since_boot * 100))
+        ticks, parent = round(since_boot * 100), process.ppid()
+        return Stat(pid, session=os.getsid(pid), ticks=ticks, parent=parent)
     except (psutil.Error, OSError):
         return None

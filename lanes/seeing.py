@@ -9,7 +9,7 @@ from django.db.models import Prefetch, QuerySet
 
 from lanes import barrier, clock, probing, processes, records
 from lanes.containers import leftovers as containers
-from lanes.containers.launching import server_pid
+from lanes.containers.launching import note_of
 from lanes.engines import registry
 from lanes.engines.base import ServerFacts
 from lanes.gpus import gate
@@ -229,7 +229,7 @@ def _barrier(
 ) -> Barrier:
     if phase is not Phase.DRAINING or record.pid is None:
         return Barrier.UNKNOWN
-    pid = server_pid(lane.pk) if record.is_container else record.pid
+    pid = note_of(lane.pk).pid if record.is_container else record.pid
     return barrier.see(lane.slug, wanted.generation, pid, runtime.port)
 
 

@@ -13,8 +13,11 @@ from typing import Any
 
 import docker
 import httpx
+from django.conf import settings
 
 from lanes.containers.order import VARIABLE, ContainerOrder, labels, to_text
+from lanes.models import ModelFile, Preset
+from tests import fleet
 
 ROOT = Path(__file__).resolve().parent.parent
 INSTALLATION = "0123456789abcdef"
@@ -119,6 +122,24 @@ def attendants() -> Iterator[Attend]:
             attendant.wait()
             if attendant.stdout is not None:
                 attendant.stdout.close()
+
+
+def python_image() -> list[str]:
+    """The entry point of an image that runs this Python, for `contained`."""
+    return ["env", f"PYTHONPATH={ROOT}", sys.executable]
+
+
+def contained(kind: str = "good", image: str = "toy") -> Preset:
+    """A preset that runs tests/servers/<kind>.py in a container."""
+    preset = fleet.preset(kind)
+    assert preset.current is not None
+    preset.current.image = image
+    preset.current.save()
+    path = Path(settings.SLOTSERVE_DATA) / "models" / f"{preset.slug}.gguf"
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    ModelFile.objects.filter(pk=preset.current.model_file_id).update(path=str(path))
+    return preset
 
 
 def until(condition: Callable[[], object]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lanes.containers import notes
 from lanes.containers.attendant import ENGINE_FAILED, NO_ORDER, VANISHED
 from lanes.containers.order import VARIABLE, from_text, labels, to_text
 from tests.containers import (
@@ -180,9 +181,10 @@ def test_the_note_names_the_container_s_process(
     attend: Attend, engine: FakeDocker, tmp_path: Path
 ) -> None:
     note = tmp_path / "note"
+    notes.write(note, notes.Note("an earlier one", 1))
     attendant = attend(order_of(engine, "polite", port=free_port(), note_path=str(note)))
-    until(note.exists)
+    until(lambda: notes.read(note).pid > 1)
     (container,) = engine.containers()
-    assert int(note.read_text()) == container.attrs["State"]["Pid"]
+    assert notes.read(note) == notes.Note(container.id, container.attrs["State"]["Pid"])
     attendant.terminate()
     end(attendant)

@@ -4,30 +4,27 @@ Its containers are real processes that outlive attendant, shim and worker, as an
 fixture checks after each test that no process of ours is left.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from pytest_django import Settings
 
 from lanes import processes, records, supervisor
 from lanes.containers import leftovers
 from lanes.containers.launching import model_folders
-from lanes.models import Lane, LaneEvent, ModelFile, Preset, Runtime
+from lanes.models import Lane, LaneEvent, Preset, Runtime
 from lanes.stopping import stop_all
 from tests import builders, fleet
-from tests.containers import SECONDS, FakeDocker, fake_docker
+from tests.containers import SECONDS, FakeDocker, contained, fake_docker, python_image
 
 pytest_plugins = ["tests.fleet_fixtures"]
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
-PYTHON = ["env", f"PYTHONPATH={Path(__file__).parent.parent}", sys.executable]
 
 
 @pytest.fixture
 def engine(fleet_settings: Settings) -> Iterator[FakeDocker]:
-    with fake_docker({"toy": PYTHON}) as engine:
+    with fake_docker({"toy": python_image()}) as engine:
         fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(engine.socket)
         yield engine
 
@@ -35,19 +32,6 @@ def engine(fleet_settings: Settings) -> Iterator[FakeDocker]:
 @pytest.fixture
 def lane(engine: FakeDocker, transactional_db: None) -> Lane:
     return builders.lane()
-
-
-def contained(kind: str = "good", image: str = "toy") -> Preset:
-    """A preset that runs tests/servers/<kind>.py in a container."""
-    preset = fleet.preset(kind)
-    assert preset.current is not None
-    preset.current.image = image
-    preset.current.save()
-    path = Path(settings.SLOTSERVE_DATA) / "models" / f"{preset.slug}.gguf"
-    path.parent.mkdir(exist_ok=True)
-    path.touch()
-    ModelFile.objects.filter(pk=preset.current.model_file_id).update(path=str(path))
-    return preset
 
 
 def make_ready(lane: Lane, wanted: Preset) -> Runtime:

@@ -20,7 +20,7 @@ import urllib3
 from docker.errors import NotFound
 from docker.models.containers import Container
 
-from lanes.containers import docker_engine
+from lanes.containers import docker_engine, notes
 from lanes.containers.docker_engine import CALLS_THAT_FAIL, ContainerError
 from lanes.containers.order import VARIABLE, ContainerOrder, from_text, lane_filter
 
@@ -54,6 +54,8 @@ def _attend(order: ContainerOrder) -> int:
     """Make it, start it, wait for its end, remove it."""
     if signal.sigtimedwait(SIGNALS, 0) is not None:
         return _by_signal(signal.SIGTERM)  # we were asked to end before it began
+    if order.note_path:
+        Path(order.note_path).unlink(missing_ok=True)  # an earlier one's process is another's now
     endless = docker_engine.ENDLESS_SECONDS
     with (
         docker_engine.connected(order.socket) as calls,
@@ -154,13 +156,11 @@ class _Waiting:
 
 
 def _note(container: Container, path: str) -> None:
-    """Which process it is, for those who look at its sockets."""
-    if not path:
-        return
-    container.reload()
-    draft = Path(f"{path}.{os.getpid()}")
-    draft.write_text(str(container.attrs["State"]["Pid"]))
-    draft.replace(path)
+    """Which it is, for those who look at its processes and their sockets."""
+    if path:
+        container.reload()
+        pid = int(container.attrs["State"]["Pid"])
+        notes.write(Path(path), notes.Note(str(container.id), pid))
 
 
 def _by_signal(number: signal.Signals) -> int:

@@ -8,8 +8,9 @@ from pathlib import Path
 from django.conf import settings
 
 from lanes import records
-from lanes.containers import order
+from lanes.containers import notes, order
 from lanes.containers.docker_engine import is_socket
+from lanes.containers.notes import Note
 from lanes.containers.order import ContainerOrder
 from lanes.engines.base import Launch, ServerSpec
 from lanes.engines.hosting import is_of_host
@@ -67,16 +68,13 @@ def container_of(runtime: Runtime, spec: ServerSpec, launch: Launch) -> Containe
 
 
 def note_path(lane_pk: int) -> Path:
-    """Where the attendant of a lane writes its container's process."""
+    """Where the attendant of a lane writes which its container is."""
     return records.folder() / f"{lane_pk}.container"
 
 
-def server_pid(lane_pk: int) -> int:
-    """The container's first process; 0, which no process has, when it is not known."""
-    try:
-        return int(note_path(lane_pk).read_text())
-    except (OSError, ValueError):
-        return 0
+def note_of(lane_pk: int) -> Note:
+    """What the lane's newest attendant wrote of its container."""
+    return notes.read(note_path(lane_pk))
 
 
 def model_folders(model: Path) -> tuple[str, ...]:

@@ -1,22 +1,39 @@
 """Who the processes on a card are: user, command, and the lane whose server they belong to."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import PurePath
 
 import psutil
 
 from lanes import processes, records
+from lanes.containers import notes
+from lanes.containers.launching import note_of
 from lanes.gpus.readings import CardProcess, Holder
 
 MOST_CHARACTERS = 60
 _INTERPRETERS = ("python", "perl", "ruby", "node", "bash", "sh", "java")
 
 
+@dataclass(frozen=True, slots=True)
+class _Server:
+    """By what a lane's server is known where its environment cannot be read."""
+
+    lane: str
+    since: int  # kernel ticks: nothing that is older is of it
+    leaders: frozenset[int]  # of its session, and of its container's; none when it has ended
+    container: str  # empty: it is in none
+
+    def has(self, stat: processes.Stat, kin: Set[int], inside: Set[str]) -> bool:
+        """Whether this process is one of it; `kin` are its session and whom it descends from."""
+        return self.container in inside or (stat.ticks >= self.since and bool(self.leaders & kin))
+
+
 def identify(found: Iterable[CardProcess], lanes: Mapping[int, str]) -> tuple[Holder, ...]:
     """The processes of one card, by their numbers; `lanes` are this host's, by primary key."""
-    sessions = _sessions(lanes)
-    return tuple(_holder(each, lanes, sessions) for each in found)
+    servers = _servers(lanes)
+    return tuple(_holder(each, lanes, servers) for each in found)
 
 
 def command_of(arguments: list[str], fallback: str) -> str:
@@ -31,9 +48,7 @@ def command_of(arguments: list[str], fallback: str) -> str:
     return f"{program} {script}".strip()[:MOST_CHARACTERS]
 
 
-def _holder(
-    told: CardProcess, lanes: Mapping[int, str], sessions: Mapping[int, tuple[int, str]]
-) -> Holder:
+def _holder(told: CardProcess, lanes: Mapping[int, str], servers: Sequence[_Server]) -> Holder:
     stat = processes.stat(told.pid)
     if stat is None:
         return Holder(told.pid, memory_bytes=told.memory_bytes, is_compute=told.is_compute)
@@ -45,32 +60,36 @@ def _holder(
         command=command,
         memory_bytes=told.memory_bytes,
         is_compute=told.is_compute,
-        lane=_lane(stat, lanes, sessions),
+        lane=_marked(told.pid, lanes) or _served(stat, servers),
     )
 
 
-def _lane(
-    stat: processes.Stat, lanes: Mapping[int, str], sessions: Mapping[int, tuple[int, str]]
-) -> str:
-    """By the marks in its environment; where that cannot be read, by its session."""
-    names = processes.environment(stat.pid)
-    if names.get(processes.INSTALLATION) == records.installation_id():
-        pk = names.get(processes.LANE, "")
-        if pk.isdigit():
-            return lanes.get(int(pk), f"lane {pk}")
-    since, lane = sessions.get(stat.session, (0, ""))
-    return lane if lane and stat.ticks >= since else ""
+def _marked(pid: int, lanes: Mapping[int, str]) -> str:
+    """The lane by the marks in its environment: where that can be read, and was not written over
+    by a program that gives itself a title."""
+    names = processes.environment(pid)
+    if names.get(processes.INSTALLATION) != records.installation_id():
+        return ""
+    pk = names.get(processes.LANE, "")
+    return lanes.get(int(pk), f"lane {pk}") if pk.isdigit() else ""
 
 
-def _sessions(lanes: Mapping[int, str]) -> dict[int, tuple[int, str]]:
-    """The sessions of this host's living servers: since when, and whose."""
-    found = {}
+def _served(stat: processes.Stat, servers: Sequence[_Server]) -> str:
+    """The lane by the container it is in, its session or whom it descends from."""
+    inside = notes.containers_of(processes.control_groups(stat.pid))
+    kin = {stat.session, *(step.pid for step in processes.ancestry(stat))}
+    return next((server.lane for server in servers if server.has(stat, kin, inside)), "")
+
+
+def _servers(lanes: Mapping[int, str]) -> list[_Server]:
+    """What is known of this host's newest servers."""
+    found = []
     for pk, slug in lanes.items():
         record = records.read_record(pk)
-        if record is None or not record.is_server_alive:
-            continue
-        if record.pid is not None and record.ticks is not None:
-            found[record.pid] = (record.ticks, slug)
+        if record is not None:
+            note = note_of(pk) if record.is_container else notes.Note()
+            pids = {record.pid or 0, note.pid} - {0} if record.is_server_alive else set()
+            found.append(_Server(slug, record.ticks or 0, frozenset(pids), note.container))
     return found
 
 
