@@ -4,7 +4,8 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from lanes import ending, reporting, seeing, starting, stop_command
+from lanes import ending, records, reporting, seeing, starting, stop_command
+from lanes.containers import asking as containers
 from lanes.engines import registry
 from lanes.failures.causes import Cause, Evidence, FailureWords, Kind
 from lanes.failures.reading import read_cause, stated_cause
@@ -67,6 +68,9 @@ def _sweep(sight: Sight) -> bool:
     if swept:
         words = f"ended {len(swept)} process(es) that an earlier server left behind"
         reporting.tell_once(sight.lane, sight.now, "swept", words)
+    elif trouble := containers.trouble(records.read_record(sight.lane.pk)):
+        words = f"nothing starts until it is known that no container is left: {trouble}"
+        reporting.tell_once(sight.lane, sight.now, "refused", words)
     return False
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 
 from lanes import processes, records
-from lanes.containers import leftovers as containers
+from lanes.containers import asking as containers
 from lanes.seeing import leftovers
 
 log = logging.getLogger(__name__)
@@ -23,11 +23,11 @@ def signal_server(record: records.Record | None, number: signal.Signals) -> None
 def sweep(lane_pk: int) -> list[int]:
     """Kill what is left of a lane's server, its shim last; the pids that were signalled.
 
-    Only processes of the recorded session, or that carry our name and the lane's; and the lane's
-    containers.
+    Only processes of the recorded session, or that carry our name and the lane's. The lane's
+    containers go when the Docker Engine answers.
     """
     record = records.read_record(lane_pk)
-    containers.remove(record)
+    containers.has_left(record)
     found = leftovers(lane_pk, record)
     is_shim = {s.pid: processes.SHIM in processes.environment(s.pid) for s in found}
     swept = [s for s in sorted(found, key=lambda s: is_shim[s.pid]) if send(s, signal.SIGKILL)]

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import Prefetch, QuerySet
 
 from lanes import barrier, clock, probing, processes, records
-from lanes.containers import leftovers as containers
+from lanes.containers import asking as containers
 from lanes.containers.launching import note_of
 from lanes.engines import registry
 from lanes.engines.base import ServerFacts

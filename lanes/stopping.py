@@ -38,7 +38,7 @@ def mark_ended() -> str:
         now = clock.database_now()
         for runtime in alive:
             record = records.read_record(runtime.lane_id)
-            if records.is_locked(runtime.lane_id) or containers.has_left(record):
+            if records.is_locked(runtime.lane_id) or containers.may_be_left(record):
                 continue
             alive.filter(pk=runtime.pk).update(
                 phase=Phase.STOPPED,

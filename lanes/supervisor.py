@@ -21,7 +21,7 @@ from lanes import (
     watch,
 )
 from lanes.catalogue import scanning
-from lanes.containers import leftovers as containers
+from lanes.containers import asking as containers
 from lanes.gpus import polling
 from lanes.lifecycle import LOADING_LOOK, MOVING_LOOK, next_step
 from lanes.models import Host, Lane

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -56,16 +57,27 @@ class FakeDocker:
         self._process = subprocess.Popen(argv, cwd=ROOT)
         until(self.socket.exists)
 
+    def hang(self) -> None:
+        """From now on it accepts and does not answer; its containers go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def recover(self) -> None:
+        """Answer again, also who has waited."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """End it, and its containers with it."""
         if self._process is not None:
+            self.recover()
             self._process.terminate()
             self._process.wait(SECONDS)
             self._process = None
         self.client.api.close()
 
     def containers(self) -> list[Any]:
-        return list(self.client.containers.list(all=True))
+        return list(self.client.containers.list(all=True, ignore_removed=True))
 
     def out_of_memory(self) -> None:
         """End the only container as the kernel would."""

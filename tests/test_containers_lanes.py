@@ -4,17 +4,20 @@ Its containers are real processes that outlive attendant, shim and worker, as an
 fixture checks after each test that no process of ours is left.
 """
 
+import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from docker import DockerClient
 from pytest_django import Settings
 
 from lanes import processes, records, supervisor
-from lanes.containers import leftovers
+from lanes.containers import asking, docker_engine
 from lanes.containers.launching import model_folders
 from lanes.models import Lane, LaneEvent, Preset, Runtime
-from lanes.stopping import stop_all
+from lanes.stopping import mark_ended, stop_all
 from tests import builders, fleet
 from tests.containers import SECONDS, FakeDocker, contained, fake_docker, python_image
 
@@ -27,6 +30,7 @@ def engine(fleet_settings: Settings) -> Iterator[FakeDocker]:
     with fake_docker({"toy": python_image()}) as engine:
         fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(engine.socket)
         yield engine
+        fleet.until(lambda: asking._state.thread is None, SECONDS)  # it has been answered
 
 
 @pytest.fixture
@@ -122,16 +126,57 @@ def test_nothing_starts_while_nobody_knows_whether_one_is_left(
     runtime = make_ready(lane, contained())
     kill_shim(runtime)
     fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(tmp_path / "away.sock")
-    assert leftovers.has_left(records.read_record(lane.pk))
     fleet.order(lane, contained())
     for _ in range(5):
         supervisor.look_host(lane.host.key)
     assert Runtime.objects.filter(lane=lane).count() == 1
     assert len(engine.containers()) == 1
-    leftovers._silence.until = 0.0
     fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(engine.socket)
     fleet.order(lane, None)
     fleet.look_until(lane, lambda: engine.containers() == [], SECONDS)
+
+
+@pytest.fixture
+def asked_in(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The threads in which the engine is asked what is left."""
+    names: set[str] = set()
+    connected = docker_engine.connected
+
+    def noting(socket: str, seconds: int = 0) -> AbstractContextManager[DockerClient]:
+        names.add(threading.current_thread().name)
+        return connected(socket, seconds)
+
+    monkeypatch.setattr(docker_engine, "connected", noting)
+    return names
+
+
+def test_an_engine_that_hangs_holds_up_its_own_lanes_alone(
+    lane: Lane, engine: FakeDocker, asked_in: set[str]
+) -> None:
+    kill_shim(make_ready(lane, contained()))
+    other = builders.lane("other")
+    engine.hang()
+    fleet.order(lane, contained())
+    fleet.order(other, fleet.preset())
+
+    def is_told() -> bool:
+        supervisor.look_host(lane.host.key)
+        told = LaneEvent.objects.filter(lane=lane, kind="refused")
+        return any("Docker Engine does not answer" in each.sentence for each in told)
+
+    fleet.until(is_told, SECONDS)
+    fleet.until(lambda: looked_at(other, "ready"), SECONDS)
+    assert asked_in == {"containers"}  # no look has waited for it
+    assert Runtime.objects.filter(lane=lane).count() == 1  # silence is not "nothing is left"
+    engine.recover()
+    fleet.look_until(lane, lambda: Runtime.objects.filter(lane=lane).count() == 2, SECONDS)
+    assert len(engine.containers()) <= 1
+
+
+def looked_at(lane: Lane, phase: str) -> bool:
+    """Look at the whole host; whether this lane's newest server is in that phase."""
+    supervisor.look_host(lane.host.key)
+    return fleet.is_phase(lane, phase)()
 
 
 def test_a_worker_that_was_killed_is_succeeded_by_adoption(lane: Lane, engine: FakeDocker) -> None:
@@ -168,6 +213,15 @@ def test_the_end_of_the_installation_ends_containers(lane: Lane, engine: FakeDoc
     make_ready(lane, contained())
     list(stop_all(5.0))
     assert engine.containers() == []
+
+
+def test_so_do_those_that_no_attendant_looks_after(lane: Lane, engine: FakeDocker) -> None:
+    kill_shim(make_ready(lane, contained()))
+    assert len(engine.containers()) == 1
+    assert any("container removed" in line for line in stop_all(5.0))
+    assert engine.containers() == []
+    mark_ended()
+    assert fleet.is_phase(lane, "stopped")()
 
 
 def test_a_container_sees_its_model_and_not_what_lies_beside_a_link(tmp_path: Path) -> None:

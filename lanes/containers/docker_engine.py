@@ -11,6 +11,7 @@ from pathlib import Path
 
 import docker
 import requests
+from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig, Mount
@@ -34,13 +35,23 @@ def connected(socket: str, seconds: int = CALL_SECONDS) -> Iterator[docker.Docke
     if not is_socket(socket):
         raise _no_answer(socket, "there is no such socket")
     try:
-        client = docker.DockerClient(base_url=f"unix://{socket}", timeout=seconds)
+        client = _client(socket, _api_version(socket, seconds), seconds)
     except CALLS_THAT_FAIL as error:
         raise _no_answer(socket, _short(error)) from error
     try:
         yield client
     finally:
         client.close()
+
+
+def _api_version(socket: str, seconds: int) -> str:
+    """The engine's. The client that asks by itself leaves its connection open when it gets none."""
+    with contextlib.closing(_client(socket, DEFAULT_DOCKER_API_VERSION, seconds)) as client:
+        return str(client.version(api_version=False)["ApiVersion"])
+
+
+def _client(socket: str, version: str, seconds: int) -> docker.DockerClient:
+    return docker.DockerClient(base_url=f"unix://{socket}", version=version, timeout=seconds)
 
 
 def is_socket(path: str) -> bool:
