@@ -1,8 +1,11 @@
 """Backup and restore: whole, private, compared; into what is empty, of either database."""
 
+import errno
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -20,6 +23,7 @@ from django.db import connection
 from bookings.guards import guards_present
 from bookings.models import Booking
 from slotserve.databases import archive
+from slotserve.databases.errors import CopyError
 from slotserve.databases.sqlite_files import opened
 from slotserve.databases.tables import MADE_BY_MIGRATE, all_models, has_rows, read_rows, summary
 from slotserve.stack.folder import DataFolder
@@ -147,6 +151,69 @@ def test_an_earlier_backup_is_never_overwritten(file: Path) -> None:
     assert file.read_bytes() == before
 
 
+@pytest.fixture(params=[errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
+def no_links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk as FAT, exFAT and shares are: a file has one name."""
+
+    def refused(source: Path, target: Path) -> None:
+        raise OSError(request.param, os.strerror(request.param), str(source), None, str(target))
+
+    monkeypatch.setattr(os, "link", refused)
+
+
+@pytest.mark.usefixtures("no_links")
+def test_a_disk_without_links_takes_a_backup_and_keeps_what_it_has(folder: Path) -> None:
+    path = folder.parent / "b.tar.gz"
+    ran("backup", path)
+    before = path.read_bytes()
+    other = path.with_name("other")
+    other.touch()
+    with pytest.raises(OSError):  # noqa: PT011 - as the disk says it
+        archive.publish(other, path)
+    assert path.read_bytes() == before
+    assert {each.name for each in folder.parent.iterdir()} == {"data", "b.tar.gz", "other"}
+    empty()
+    ran("restore", path)
+
+
+def test_a_disk_without_permissions_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder.parent / "b.tar.gz"
+    monkeypatch.setattr(archive, "publish", lambda new, path: new.rename(path).chmod(0o755))
+    assert f"{path} may be read by others" in ran("backup", path)
+
+
+@pytest.mark.parametrize("step", ["write", "publish", "sha256"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "No space left")])
+def test_what_ends_a_backup_in_the_middle_leaves_no_file(
+    folder: Path, step: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(archive, step, ends)
+    said = refusal("backup", folder.parent / "b.tar.gz")
+    assert said.startswith(("No backup was made: [Errno 28] No space left", "Interrupted"))
+    assert {each.name for each in folder.parent.iterdir()} == {"data"}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 256 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    argv = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if subprocess.run(argv, check=False, capture_output=True).returncode:
+        pytest.skip("only root mounts a disk")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_said_and_nothing_stays_on_it(folder: Path, small_disk: Path) -> None:
+    said = refusal("backup", small_disk / "b.tar.gz")
+    assert said.startswith(("There is no room for ", "No backup was made: database or disk"))
+    assert list(small_disk.iterdir()) == []
+
+
 def test_a_folder_that_is_not_there_is_said(folder: Path) -> None:
     assert "No such file or directory" in refusal("backup", folder / "no" / "b.tar.gz")
 
@@ -199,6 +266,37 @@ def test_another_manifest_is_refused(
     new_folder: Path, file: Path, manifest: bytes, words: str
 ) -> None:
     assert words in refusal("restore", rewritten(file, manifest_json=manifest))
+    assert is_empty()
+
+
+def test_a_flipped_bit_anywhere_is_found(new_folder: Path, file: Path) -> None:
+    whole = file.read_bytes()
+    for place in range(10, len(whole), len(whole) // 12):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+        with pytest.raises(CopyError):
+            archive.read(file, file.with_name("database"))
+        file.with_name("database").unlink(missing_ok=True)
+
+
+def test_a_file_that_may_not_be_read_is_no_broken_backup(
+    new_folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(tarfile, "open", refused)
+    assert refusal("restore", file) == f"{file} cannot be read: Permission denied."
+
+
+def test_a_full_disk_is_no_broken_backup(
+    new_folder: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(archive, "_extract", full)
+    said = refusal("restore", file)
+    assert said == "Nothing was restored: [Errno 28] No space left on device."
     assert is_empty()
 
 

@@ -1,10 +1,12 @@
 """A backup: one file with the database, as SQLite whichever it was, and the keys of the folder."""
 
+import errno
 import hashlib
 import io
 import json
 import os
 import tarfile
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -16,6 +18,8 @@ FORMAT = 1
 DATABASE, MANIFEST = "database.sqlite3", "manifest.json"
 KEYS = ("secret-key", "table-keys", "host-key", "installation-id")  # of the data folder
 MOST_KEY_BYTES = 65536
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_UNSOUND = (tarfile.TarError, zlib.error, OSError, EOFError, KeyError, TypeError, ValueError)
 _NO_BACKUP = "is no backup of SlotServe, or was cut short"
 
 
@@ -31,22 +35,29 @@ class Manifest:
 
 
 def write(path: Path, database: Path, manifest: Manifest, keys: dict[str, str]) -> None:
-    """Whole or not at all, for its owner alone; never over another file."""
-    new = path.with_name(f"{path.name}.unfinished")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    """Make this file, for its owner alone."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        with tarfile.open(fileobj=file, mode="w:gz") as tar:
+            _add(tar, MANIFEST, json.dumps(asdict(manifest), indent=2))
+            for name, text in keys.items():
+                _add(tar, name, text)
+            tar.add(database, DATABASE, filter=_anonymous)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def publish(finished: Path, path: Path) -> None:
+    """Give it this name in its file system; FileExistsError when another file has it.
+
+    FAT, exFAT and many shares have no links: there it is looked first whether the name is free.
+    """
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            with tarfile.open(fileobj=file, mode="w:gz") as tar:
-                _add(tar, MANIFEST, json.dumps(asdict(manifest), indent=2))
-                for name, text in keys.items():
-                    _add(tar, name, text)
-                tar.add(database, DATABASE, filter=_anonymous)
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(new, path)  # fails when there is such a file by now
-    finally:
-        new.unlink(missing_ok=True)
+        os.link(finished, path)
+    except OSError:
+        if path.exists():
+            raise
+        finished.rename(path)
 
 
 def read(path: Path, database: Path) -> tuple[Manifest, dict[str, str]]:
@@ -57,7 +68,11 @@ def read(path: Path, database: Path) -> tuple[Manifest, dict[str, str]]:
             present = tar.getnames()
             keys = {name: _text(tar, name) for name in KEYS if name in present}
             digest = _extract(_member(tar, DATABASE), database)
-    except (tarfile.TarError, OSError, EOFError, KeyError, TypeError, ValueError) as error:
+    except _UNSOUND as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            if error.errno in FULL:
+                raise  # it is not the backup that is wrong
+            raise CopyError(f"{path} cannot be read: {error.strerror}.") from error
         reason = " ".join(str(error).split()).rstrip(".")
         raise CopyError(f"{path} {_NO_BACKUP}: {reason}.") from error
     if digest != manifest.database_sha256:

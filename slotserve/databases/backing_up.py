@@ -29,12 +29,16 @@ def backup(path: Path, tell: Tell) -> dict[str, Summary]:
             tables = _snapshot(snapshot, tell)
             digest = archive.sha256(snapshot)
             manifest = archive.Manifest(made_at, connection.vendor, digest, tables)
-            archive.write(path, snapshot, manifest, keys := _keys())
+            finished = Path(folder) / path.name
+            archive.write(finished, snapshot, manifest, keys := _keys())
+            archive.publish(finished, path)
     except (OSError, DatabaseError) as error:
         raise CopyError(f"No backup was made: {error}.") from error
     missing = [name for name in ("secret-key", "table-keys") if name not in keys]
     if missing:
         tell(f"Not in it, for the data folder has none: {', '.join(missing)}. Keep them yourself.")
+    if path.stat().st_mode & 0o077:
+        tell(f"{path} may be read by others: its disk keeps no permissions. Move it where it does.")
     return tables
 
 

@@ -118,6 +118,8 @@ def _compare(copied: dict[str, Summary], target: str) -> None:
 
 def _sentence(error: Exception, table: str = "") -> str:
     reason = " ".join(str(error).split()).rstrip(".")
+    if "disk is full" in reason or "No space left" in reason:
+        return f"There is no room for the copy: {reason}. Nothing was changed; make some first."
     where = f" in {table}" if table else ""
     return (
         f"The new database does not take a row{where}: {reason}. Nothing was changed; mend that "

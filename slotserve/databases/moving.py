@@ -30,10 +30,13 @@ def move_from_sqlite(source: Path, tell: Tell) -> dict[str, Summary]:
         words = "DATABASE_URL names no PostgreSQL database: set it to the new one, and try again."
         raise CopyError(words)
     refuse_foreign(source)
-    with held_still(source), TemporaryDirectory(prefix="slotserve-move-") as folder:
-        snapshot = Path(folder) / "database.sqlite3"
-        copy_file(source, snapshot)
-        return fill_from(snapshot, tell)
+    try:
+        with held_still(source), TemporaryDirectory(prefix="slotserve-move-") as folder:
+            snapshot = Path(folder) / "database.sqlite3"
+            copy_file(source, snapshot)
+            return fill_from(snapshot, tell)
+    except OSError as error:
+        raise CopyError(f"Nothing was moved: {error}.") from error
 
 
 def fill_from(

@@ -27,6 +27,9 @@ def copy_file(source: Path, target: Path) -> None:
             old.backup(new)
             sound = new.execute("PRAGMA quick_check").fetchone()[0]
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            words = f"There is no room for a copy of {source}: make some, or take another folder."
+            raise CopyError(words) from error
         raise CopyError(f"{source} cannot be read: {error}.") from error
     if sound != "ok":
         raise CopyError(f"{source} is damaged: {sound}. Take an earlier backup.")

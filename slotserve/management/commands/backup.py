@@ -26,6 +26,8 @@ class Command(BaseCommand):
             tables = backup(file, self.stderr.write)
         except CopyError as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted: no backup was made.", returncode=130) from None
         rows = sum(table.rows for table in tables.values())
         size = file.stat().st_size / 2**20
         self.stdout.write(f"{file}: {rows} rows of {len(tables)} tables, {size:.1f} MB")

@@ -26,6 +26,8 @@ class Command(BaseCommand):
             tables = move_from_sqlite(options["file"].absolute(), self.stdout.write)
         except CopyError as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted: nothing was moved.", returncode=130) from None
         rows = sum(table.rows for table in tables.values())
         self.stdout.write(
             f"{rows} rows of {len(tables)} tables were copied and compared. Start everything with "

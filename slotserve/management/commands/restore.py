@@ -26,6 +26,8 @@ class Command(BaseCommand):
             manifest = restore(options["file"].absolute(), self.stdout.write)
         except CopyError as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted: nothing was restored.", returncode=130) from None
         self.stdout.write(
             f"Restored as of {manifest.made_at}; every table was compared with the backup. "
             "Start SlotServe, then run `python manage.py self_check`."
