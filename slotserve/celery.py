@@ -8,6 +8,9 @@ from celery.exceptions import SecurityWarning
 from kombu.transport.redis import Channel, Transport
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
+# Celery would make Django's checks and say nothing of what they find; they load every page, which
+# takes a worker and beat 15 MB and a second each.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
 # A host's worker may be root so that model servers can be somebody else (SLOTSERVE_RUN_AS).
 warnings.filterwarnings("ignore", r"\s*You're running the worker with superuser", SecurityWarning)
