@@ -37,16 +37,16 @@ os.environ.update(environment(folder))
 django.setup()
 
 from bench.fault_parts.breaking import Breaker  # noqa: E402
-from bench.fault_parts.campaign import Campaign, Recovery  # noqa: E402
+from bench.fault_parts.campaign import Campaign  # noqa: E402
 from bench.fault_parts.judge import Evidence, broken_promises  # noqa: E402
 from bench.fault_parts.right import Watcher  # noqa: E402
+from bench.fault_parts.waiting import SLOT_SECONDS, Recovery  # noqa: E402
 from bench.soak_parts.cast import LANES, PRESETS, Turns, book_all, set_up  # noqa: E402
 from bench.soak_parts.judge import outcomes, read_served  # noqa: E402
 from bench.soak_parts.members import Members  # noqa: E402
 from lanes import clock  # noqa: E402
 from lanes.models import Host, Lane, LaneEvent  # noqa: E402
 
-SLOT_SECONDS = 20.0
 SECONDS_FOR_A_FAULT = 25.0  # at most on the average: for so long slots are booked
 FIRST_SECONDS = 15.0  # until the first slot
 AT_ONCE = 1  # requests of each member

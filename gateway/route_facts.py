@@ -17,6 +17,8 @@ from gateway.models import ApiToken
 from lanes.estimates import load_estimates
 from lanes.models import Lane, PresetFailure, Runtime
 
+KEPT = timedelta(hours=1)  # what is over stays so long: a clock that is set back makes it present
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -180,9 +182,9 @@ def _failures() -> dict[tuple[int, int | None], Failing]:
 
 
 def _grants(now: datetime) -> dict[int, list[Grant]]:
-    """The confirmed bookings of the next days that are not over, by lane."""
+    """The confirmed bookings of the next days, those in progress and those just over, by lane."""
     until = now + timedelta(days=settings.SLOTSERVE_TABLE_DAYS)
-    rows = Booking.objects.filter(state=State.CONFIRMED, end__gt=now, start__lt=until)
+    rows = Booking.objects.filter(state=State.CONFIRMED, end__gt=now - KEPT, start__lt=until)
     # Of 20,000 rows most of the time goes into making times: the database finds the later one.
     active_from = Greatest("start", "confirmed_at")
     fields = ("lane_id", "pk", "owner_id", active_from, "end", "preset__slug")

@@ -69,7 +69,7 @@ def ingest(limit: int = BATCH) -> Ingested:
     """
     valkey = ticks.valkey()
     try:
-        if not valkey.set(LOCK, "1", nx=True, ex=LOCK_SECONDS):
+        if not ticks.claim(LOCK, LOCK_SECONDS):
             return Ingested()
         try:
             return _ingest_batches(valkey, limit)

@@ -29,6 +29,14 @@ HASH_TASK = "slotserve.hash_models"
 PROBE_TASK = "slotserve.probe_programs"
 EXPIRES_SECONDS = 30
 PENDING_SECONDS = 5  # how long a lost message can hold up the next request for the same tick
+# KEYS: one. ARGV: milliseconds. A key with more left than any was given is from before Valkey's
+# clock was set back, and would be there for as long as that.
+_CLAIM = """
+local left = redis.call('PTTL', KEYS[1])
+if left ~= -2 and left <= tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
+return 1
+"""
 _client: redis.Redis | None = None
 _making = threading.Lock()
 
@@ -130,6 +138,12 @@ def request_probe(host_key: str) -> None:
     _send(PROBE_TASK, key=key, queue=host_queue(host_key), args=(host_key, key))
 
 
+def claim(key: str, seconds: float) -> bool:
+    """Whether nobody had this key, which is ours now for so long at most; redis.RedisError."""
+    client = valkey()
+    return bool(client.eval(_CLAIM, 1, key, f"{seconds * 1000:.0f}"))
+
+
 def taken_up(key: str) -> None:
     """A tick begins: the next request for one must queue another. Call before reading facts."""
     try:
@@ -147,7 +161,7 @@ def _send(
     delay: float = 0.0,
 ) -> None:
     try:
-        if not valkey().set(key, "1", nx=True, ex=PENDING_SECONDS):
+        if not claim(key, PENDING_SECONDS):
             return
         current_app.send_task(
             task,

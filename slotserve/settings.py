@@ -195,7 +195,7 @@ CELERY_WORKER_ENABLE_PREFETCH_COUNT_REDUCTION = False
 CELERY_TIMEZONE = "UTC"
 SLOTSERVE_TICK_SECONDS = read_number("SLOTSERVE_TICK_SECONDS", 3.0, least=0.2)
 NOTICES_SECONDS = max(10.0, SLOTSERVE_TICK_SECONDS)
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "slotserve.beat:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
     "plan": {
         "task": "slotserve.beat",

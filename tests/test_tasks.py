@@ -164,6 +164,17 @@ def ingests(sent: Sent) -> Sent:
 
 
 @pytest.mark.usefixtures("valkey")
+def test_a_request_from_before_valkey_s_clock_was_set_back_holds_up_nothing(sent: Sent) -> None:
+    ticks.request_plan()
+    ticks.request_plan()
+    assert len(sent) == 1
+    ticks.valkey().pexpire("ss:tick:plan", (ticks.PENDING_SECONDS + 30) * 1000)
+    ticks.request_plan()
+    assert len(sent) == 2
+    assert ticks.valkey().ttl("ss:tick:plan") <= ticks.PENDING_SECONDS
+
+
+@pytest.mark.usefixtures("valkey")
 def test_a_backlog_of_usage_is_followed_up_at_once_by_one_message(
     sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

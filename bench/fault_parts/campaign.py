@@ -4,35 +4,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db import DatabaseError
-
 from bench.fault_parts.breaking import Breaker, Fault
 from bench.fault_parts.right import Watcher
 from bench.fault_parts.site import DRAIN_SECONDS, STOP_SECONDS
+from bench.fault_parts.waiting import Recovery, Wait
 from bench.soak_parts.model_server import LOAD_SECONDS
-from lanes.models import Lane
 
 SLACK_SECONDS = 10.0
 MOST_IN_A_BOUT = 4
 PAUSE_SECONDS = (0.0, 1.5)  # between faults of a bout
 POLL_SECONDS = 0.2
 FIRST_SECONDS = 120.0  # until all is well for the first time
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """How a lane came back after a bout."""
-
-    lane: str
-    faults: tuple[str, ...]
-    seconds: float
-    limit: float  # the promise
-    wrong: str  # what was still wrong when it was waited for no longer; empty: it came back
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the promise was broken."""
-        return bool(self.wrong) or self.seconds > self.limit
 
 
 @dataclass(slots=True)
@@ -71,24 +53,17 @@ class Campaign:
 
     def _settle(self, made: list[Fault], since: float, slack: float) -> list[Recovery]:
         """Wait for every lane, each with its own limit."""
-        waiting = {lane.slug: lane for lane in self.breaker.lanes}
+        promise = DRAIN_SECONDS + STOP_SECONDS + LOAD_SECONDS + slack
+        waits = {lane: Wait(since, promise) for lane in self.breaker.lanes}
         names = tuple(f"{fault.name} {fault.lane}".strip() for fault in made)
         found = []
-        while waiting:
-            for slug, lane in list(waiting.items()):
-                wrong, rest = self._look(lane)
-                seconds = time.time() - since
-                limit = DRAIN_SECONDS + STOP_SECONDS + LOAD_SECONDS + slack + rest
-                if not wrong or seconds > limit * self.patience:
-                    found.append(Recovery(slug, names, seconds, limit, wrong))
-                    del waiting[slug]
+        while waits:
+            for lane, wait in list(waits.items()):
+                look, at = self.watcher.look(lane), time.time()
+                wait.take(look, at)
+                seconds = wait.seconds(at)
+                if not look.wrong or seconds > wait.limit * self.patience:
+                    found.append(Recovery(lane.slug, names, seconds, wait.limit, look.wrong))
+                    del waits[lane]
             time.sleep(POLL_SECONDS)
         return found
-
-    def _look(self, lane: Lane) -> tuple[str, float]:
-        """What is wrong with a lane now, and how long its target may rest."""
-        try:
-            wrong = self.watcher.wrong(lane) or self.watcher.wrong_pages()
-            return wrong, self.watcher.retry_seconds(lane)
-        except DatabaseError as error:
-            return f"the database: {error}", 0.0

@@ -8,18 +8,28 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import httpx
+from django.db import DatabaseError
 
 from bench.fault_parts.stack import Stack
 from bench.fault_parts.times import Clock
 from bookings.facts import situations
 from bookings.models import Booking
 from bookings.planner import decide
-from bookings.situation import Decision, Target
+from bookings.situation import Target
 from lanes.backoff import retry_wait
 from lanes.models import Lane, PresetFailure, Runtime
 from lanes.processes import Stat
 
 ANSWER_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at a lane."""
+
+    wrong: str  # empty: it is as it should be
+    aim: tuple[int | None, str] | None = None  # revision wanted, owner served; None: unknown
+    rest: float = 0.0  # how long the target may rest, because its server was a victim
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +44,28 @@ class Watcher:
         """By the product's clock."""
         return datetime.fromtimestamp(self.clock.at(_our_time()), UTC)
 
-    def wrong(self, lane: Lane) -> str:
-        """What is not yet as it should be; empty when all is."""
-        decision = self._decision(lane)
+    def look(self, lane: Lane) -> Look:
+        """What is not yet as it should be, what should be, and how long that may take."""
+        try:
+            now = self.now()
+            target = decide(situations([lane], now)[lane.pk], now).target
+            slot = Booking.objects.filter(lane=lane, start__lte=now, end__gt=now).first()
+            owner = slot.owner.username if slot else ""
+            wrong = self._wrong(lane, target, owner) or self._wrong_pages()
+            aim = (target.revision_id if target else None, owner)
+            return Look(wrong, aim, _rest(lane, target))
+        except DatabaseError as error:
+            return Look(f"the database: {error}")
+
+    def _wrong(self, lane: Lane, target: Target | None, owner: str) -> str:
         runtime = Runtime.objects.filter(lane=lane, ended_at=None).select_related("revision")
         alive = runtime.first()
         servers = self.stack.model_servers(lane.pk)
-        if decision.target is None:
-            return _wrong_with_nothing(alive, servers)
-        return _wrong_with(decision.target, alive, servers) or self._wrong_answer(lane)
-
-    def retry_seconds(self, lane: Lane) -> float:
-        """How long the lane's target may rest, because its server was a victim."""
-        target = self._decision(lane).target
         if target is None:
-            return 0.0
-        rows = PresetFailure.objects.filter(lane=lane, revision=target.revision_id, count__gt=0)
-        return max((retry_wait(row.count) for row in rows), default=0.0)
+            return _wrong_with_nothing(alive, servers)
+        return _wrong_with(target, alive, servers) or self._wrong_answer(lane, owner)
 
-    def wrong_pages(self) -> str:
+    def _wrong_pages(self) -> str:
         """Whether the pages and the gateway answer."""
         for url in (
             f"http://127.0.0.1:{self.stack.web_port}/accounts/login/",
@@ -66,15 +79,9 @@ class Watcher:
                 return f"{url} answers {answer.status_code}: {answer.text[:300]}"
         return ""
 
-    def _decision(self, lane: Lane) -> Decision:
-        now = self.now()
-        return decide(situations([lane], now)[lane.pk], now)
-
-    def _wrong_answer(self, lane: Lane) -> str:
+    def _wrong_answer(self, lane: Lane, owner: str) -> str:
         """Whether who may call is answered: the owner of the slot in progress, else anybody."""
-        now = self.now()
-        slot = Booking.objects.filter(lane=lane, start__lte=now, end__gt=now).first()
-        user = slot.owner.username if slot else next(iter(self.keys))
+        user = owner or next(iter(self.keys))
         wish = {"model": "auto", "user": user, "id": uuid.uuid4().hex, "tokens": 1, "pace": 0.01}
         try:
             answer = httpx.post(
@@ -88,6 +95,12 @@ class Watcher:
             return f"{user} gets no answer: {error!r}"
         is_served = answer.status_code == httpx.codes.OK
         return "" if is_served else f"{user} gets {answer.status_code} {answer.text[:200]}"
+
+
+def _rest(lane: Lane, target: Target | None) -> float:
+    revision = target.revision_id if target else None
+    rows = PresetFailure.objects.filter(lane=lane, revision=revision, count__gt=0)
+    return max((retry_wait(row.count) for row in rows), default=0.0)
 
 
 def _wrong_with_nothing(alive: Runtime | None, servers: list[Stat]) -> str:
