@@ -16,7 +16,9 @@ import pytest
 from bench.fault_parts.breaking import Fault
 from bench.fault_parts.disk import SmallDisk
 from bench.fault_parts.judge import Evidence, broken_promises
+from bench.fault_parts.right import Look
 from bench.fault_parts.times import Clock, faketime_environment, find_faketime
+from bench.fault_parts.waiting import SLOT_SECONDS, Wait
 from bench.soak_parts.judge import Served, Slot
 from bench.soak_parts.members import Asked
 from bench.soak_parts.model_server import doubles_of, write_wrapper
@@ -152,6 +154,36 @@ def test_the_judge_finds_a_preset_that_rests_without_a_reason(
     assert "only 0 model servers were victims" in broken_promises(evidence, log)[0]
     evidence = replace(evidence, made=[Fault("kill shim", AT, AT, "left")])
     assert broken_promises(evidence, log) == []
+
+
+SMALL, LARGE, MINE = (1, "bob"), (2, "eve"), (1, "eve")
+
+
+@pytest.mark.parametrize(
+    ("looks", "seconds"),
+    [
+        ([(0, SMALL)], 30),
+        ([(0, SMALL), (12, LARGE)], 18),  # something else is wanted
+        ([(0, SMALL), (12, MINE)], 18),  # somebody else has the lane
+        ([(0, SMALL), (12, None), (13, SMALL)], 30),  # the database did not answer
+        ([(0, SMALL), (SLOT_SECONDS + 5, LARGE)], 30 - SLOT_SECONDS),
+        ([(at, (at, "bob")) for at in range(30)], 30 - SLOT_SECONDS),  # it is never right
+    ],
+)
+def test_a_promise_counts_from_the_last_change_in_the_first_slot_s_length(
+    looks: list[tuple[float, tuple[int, str] | None]], seconds: float
+) -> None:
+    wait = Wait(since=AT, promise=13.6)
+    for at, aim in looks:
+        wait.take(Look("not yet", aim), AT + at)
+    assert wait.seconds(AT + 30) == seconds
+
+
+def test_a_rest_that_is_over_when_the_lane_is_right_was_a_rest_all_the_same() -> None:
+    wait = Wait(since=AT, promise=13.6)
+    for look in (Look("not yet", SMALL, rest=30.0), Look("", SMALL)):
+        wait.take(look, AT)
+    assert wait.limit == 43.6
 
 
 @pytest.mark.process
