@@ -131,7 +131,9 @@ EMAIL_HOST_PASSWORD = read_secret("SLOTSERVE_MAIL_PASSWORD")
 EMAIL_USE_SSL = EMAIL_PORT == 465
 EMAIL_USE_TLS = read_flag("SLOTSERVE_MAIL_STARTTLS", default=EMAIL_PORT == 587)
 EMAIL_TIMEOUT = 10
-EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
+EMAIL_BACKEND = (
+    "lanes.smtp.EmailBackend" if EMAIL_HOST else "django.core.mail.backends.console.EmailBackend"
+)
 DEFAULT_FROM_EMAIL = read_text("SLOTSERVE_MAIL_FROM", "slotserve@localhost")
 SLOTSERVE_WEB_URL = read_text("SLOTSERVE_WEB_URL")
 LANGUAGE_CODE = "en"

@@ -1,0 +1,204 @@
+"""Notices by e-mail with a mail server that hangs, refuses or drops, and two workers at once."""
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from pytest_django import Settings
+
+from lanes import clock, notice_mail, notices, smtp
+from lanes.models import Notice
+from lanes.notices import News
+from tests import builders
+from tests.mail_server import DRIP, DROP, HANG, MailServer, mail_server
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mail by SMTP; a server is waited for a moment, and listened to for two."""
+    settings.EMAIL_BACKEND = "lanes.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_USE_TLS, settings.EMAIL_USE_SSL = "127.0.0.1", False, False
+    settings.EMAIL_TIMEOUT = 0.3
+    monkeypatch.setattr(smtp, "LONGEST_SECONDS", 1.0)
+
+
+def serve(server: MailServer, settings: Settings) -> None:
+    settings.EMAIL_PORT = server.port
+
+
+def write(count: int = 1) -> list[Notice]:
+    """So many notices that wait to be sent."""
+    owner = builders.person(email="owner@example.org")
+    for number in range(count):
+        news = News(f"disk:{number}", "disk", f"The disk of gpu{number} is full.")
+        notices.tell_people([owner], news, clock.database_now())
+    return list(Notice.objects.order_by("pk"))
+
+
+def turn() -> bool:
+    """One look at what is due; whether the server answered to the end."""
+    try:
+        notice_mail.send_due()
+    except OSError:
+        return False
+    return True
+
+
+def all_due() -> None:
+    """As if the waits were over."""
+    now = clock.database_now()
+    Notice.objects.filter(mail_from__gt=now).update(mail_from=now)
+
+
+# what the server does wrong -> the server answers to the end, attempts of the first mail,
+# it waits to be sent again, mails that arrive once the server is well
+FAULTS: list[tuple[dict[str, str], bool, int, bool, int]] = [
+    ({}, True, 1, False, 1),
+    ({"HELLO": HANG}, False, 0, True, 1),
+    ({"HELLO": "421 too busy"}, False, 0, True, 1),
+    ({"HELLO": DROP}, False, 0, True, 1),
+    ({"EHLO": DRIP}, False, 1, True, 1),
+    ({"MAIL": "451 come later"}, True, 1, True, 1),
+    ({"RCPT": "450 grey"}, True, 1, True, 1),
+    ({"RCPT": "550 nobody"}, True, 1, True, 1),
+    ({"RCPT": HANG}, False, 1, True, 1),
+    ({"DATA": "421 closing"}, True, 1, True, 1),
+    ({"DATA": DROP}, False, 1, True, 1),
+    ({"DOT": "452 no room"}, True, 1, True, 2),  # both times it was handed over; once was taken
+    ({"DOT": DROP}, False, 1, False, 1),  # it may have been taken: not again
+    ({"DOT": HANG}, False, 1, False, 1),
+    ({"DOT": DRIP}, False, 1, False, 1),
+    ({"QUIT": HANG}, True, 1, False, 1),
+    ({"QUIT": DROP}, True, 1, False, 1),
+]
+
+
+@pytest.mark.parametrize(("bad", "is_whole", "attempts", "is_waiting", "arrive"), FAULTS)
+def test_nothing_is_lost_nor_sent_twice(
+    settings: Settings,
+    bad: dict[str, str],
+    is_whole: bool,
+    attempts: int,
+    is_waiting: bool,
+    arrive: int,
+) -> None:
+    (notice,) = write()
+    with mail_server(**bad) as server:
+        serve(server, settings)
+        assert turn() == is_whole
+        notice.refresh_from_db()
+        assert (notice.mail_attempts, notice.mail_from is not None) == (attempts, is_waiting)
+        server.bad.clear()
+        all_due()
+        assert turn()
+        assert turn()
+        assert len(server.mails) == arrive
+    assert not Notice.objects.filter(mail_from__isnull=False).exists()
+
+
+def test_a_server_that_hangs_is_not_waited_for_with_each_mail(settings: Settings) -> None:
+    write(5)
+    with mail_server(MAIL=HANG) as server:
+        serve(server, settings)
+        assert not turn()
+        assert server.connections == 1
+    assert list(Notice.objects.order_by("pk").values_list("mail_attempts", flat=True)) == [
+        *(1, 0, 0, 0, 0)
+    ]
+
+
+def test_few_are_sent_at_once_over_one_connection(settings: Settings) -> None:
+    write(notice_mail.MOST_AT_ONCE + 2)
+    with mail_server() as server:
+        serve(server, settings)
+        assert notice_mail.send_due() == notice_mail.MOST_AT_ONCE
+        assert notice_mail.send_due() == 2
+        assert server.connections == 2
+
+
+def test_no_mail_is_begun_late_in_a_turn(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(3)
+    monkeypatch.setattr(notice_mail, "BEGIN_SECONDS", 0.0)
+    with mail_server() as server:
+        serve(server, settings)
+        assert notice_mail.send_due() == 0
+    assert not Notice.objects.filter(mail_attempts__gt=0).exists()
+
+
+def test_what_could_not_be_sent_for_a_day_is_no_news(settings: Settings) -> None:
+    write()
+    Notice.objects.update(at=clock.database_now() - timedelta(days=2))
+    with mail_server() as server:
+        serve(server, settings)
+        assert notice_mail.send_due() == 0
+        assert server.mails == []
+
+
+@pytest.fixture
+def at_once() -> Iterator[None]:
+    """Threads of workers, each with its own connection to the database."""
+    yield
+    connection.close()
+
+
+def in_two_threads(step: object) -> None:
+    barrier = threading.Barrier(2)
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            step()  # type: ignore[operator]
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_at_once_send_each_mail_once(settings: Settings) -> None:
+    settings.EMAIL_TIMEOUT = 10
+    write(6)
+    with mail_server() as server:
+        serve(server, settings)
+        in_two_threads(turn)
+        assert len(server.mails) == len(set(server.mails)) == 6
+    assert not Notice.objects.filter(mail_from__isnull=False).exists()
+
+
+@pytest.mark.usefixtures("valkey")
+@pytest.mark.django_db(transaction=True)
+def test_one_of_all_workers_waits_for_the_mail_server(settings: Settings) -> None:
+    write(2)
+    with mail_server(HELLO=HANG) as server:
+        serve(server, settings)
+        in_two_threads(notice_mail.send_in_turn)
+        assert notice_mail.send_in_turn() == 0  # nor does anybody ask it again at once
+        assert server.connections == 1
+
+
+@pytest.mark.usefixtures("valkey")
+def test_a_turn_that_is_over_is_the_next_one_s(settings: Settings) -> None:
+    write(1)
+    with mail_server() as server:
+        serve(server, settings)
+        assert notice_mail.send_in_turn() == 1
+        write(2)
+        assert notice_mail.send_in_turn() == 1
+
+
+def test_without_valkey_nothing_is_sent(settings: Settings) -> None:
+    write()
+    with mail_server() as server:
+        serve(server, settings)
+        assert notice_mail.send_in_turn() == 0
+        assert server.connections == 0
