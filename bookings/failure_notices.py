@@ -9,7 +9,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from bookings.models import OCCUPYING, Booking
-from bookings.sentences import clock as words_of
+from bookings.sentences import slot
 from lanes.models import PresetFailure
 from lanes.notices import News, administrators, tell_people
 
@@ -24,22 +24,22 @@ def tell_failures(now: datetime) -> int:
 
 def _tell(failure: PresetFailure, now: datetime) -> int:
     booking = _booking_of(failure)
-    told, key = 0, f"failure:{failure.pk}:{failure.since.isoformat() if failure.since else ''}"
+    told, about = 0, f"failure:{failure.pk}"
     people = {person.pk: person for person in administrators()}
     if booking is not None:
         people.pop(booking.owner_id, None)
         news = News(
-            f"{key}:{booking.pk}",
+            f"{about}:booking-{booking.pk}",
             KIND,
             f"{_what(failure)} for your slot {_slot(booking, now)}: {failure.reason}",
             f"It is tried again by itself; the lane's default serves meanwhile where there is one. "
             f"{failure.failure_advice}".strip(),
             failure.lane,
+            failure.since,
         )
         told = tell_people([booking.owner], news, now)
-    news = News(
-        key, KIND, f"{_what(failure)}: {failure.reason}", failure.failure_advice, failure.lane
-    )
+    words = f"{_what(failure)}: {failure.reason}"
+    news = News(about, KIND, words, failure.failure_advice, failure.lane, failure.since)
     return told + tell_people(people.values(), news, now)
 
 
@@ -56,8 +56,4 @@ def _what(failure: PresetFailure) -> str:
 
 
 def _slot(booking: Booking, now: datetime) -> str:
-    """When it begins or, once it has, when it ends."""
-    zone = timezone.get_default_timezone()
-    if booking.start <= now:
-        return f"until {words_of(booking.end, now, zone)}"
-    return f"from {words_of(booking.start, now, zone)}"
+    return slot(booking.start, booking.end, now, timezone.get_default_timezone())

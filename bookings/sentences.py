@@ -31,6 +31,11 @@ def clock(moment: datetime, now: datetime, zone: tzinfo) -> str:
     return " ".join(words).strip()
 
 
+def slot(start: datetime, end: datetime, now: datetime, zone: tzinfo) -> str:
+    """A slot by what matters of it: when it begins or, once it has, when it ends."""
+    return f"until {clock(end, now, zone)}" if start <= now else f"from {clock(start, now, zone)}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Scene:
     """What a sentence is about, and the times in it."""

@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 SKEW_SECONDS = 2.0  # beyond it times in pages and logs mislead, and leases of Valkey end early
 LEAST_FREE_BYTES = 2 * 2**30
 LEAST_FREE_SHARE = 0.03
+MARGIN = 1.25  # by which a value must be better than its limit before it is clearly right
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,12 @@ def unreachable_since(facts: HostFacts, now: datetime, silent: timedelta) -> dat
     return None if is_back else since
 
 
-def troubles(facts: HostFacts, version: str) -> list[Trouble]:
-    """All that is wrong, the worst first. `version` is what the asking process runs."""
-    return [*_silence(facts), *_place(facts), *_reported(facts, version)]
+def troubles(facts: HostFacts, version: str, *, margin: float = 1.0) -> list[Trouble]:
+    """All that is wrong, the worst first. `version` is what the asking process runs.
+
+    With a `margin`, also what is right by less than that.
+    """
+    return [*_silence(facts), *_place(facts), *_reported(facts, version, margin)]
 
 
 def _silence(facts: HostFacts) -> Iterator[Trouble]:
@@ -101,11 +105,11 @@ def _place(facts: HostFacts) -> Iterator[Trouble]:
         yield Trouble("public_address", words, "Give it an address of a private network.")
 
 
-def _reported(facts: HostFacts, version: str) -> Iterator[Trouble]:
+def _reported(facts: HostFacts, version: str, margin: float) -> Iterator[Trouble]:
     report = facts.report
     if report is None:
         return
-    if abs(report.clock_skew) > SKEW_SECONDS:
+    if abs(report.clock_skew) * margin > SKEW_SECONDS:
         side = "ahead of" if report.clock_skew > 0 else "behind"
         words = f"The clock of {facts.name} is {abs(report.clock_skew):.1f} s {side} the database's"
         yield Trouble("clock_skew", words, "Keep the clocks of all machines in step, by NTP.")
@@ -113,7 +117,7 @@ def _reported(facts: HostFacts, version: str) -> Iterator[Trouble]:
         words = f"{facts.name} runs {report.version}, SlotServe here {version}"
         yield Trouble("other_version", words, "Install the same code everywhere; restart workers.")
     least = max(LEAST_FREE_BYTES, LEAST_FREE_SHARE * report.disk_total_bytes)
-    if report.disk_free_bytes < min(least, report.disk_total_bytes / 2):
+    if report.disk_free_bytes < min(least, report.disk_total_bytes / 2) * margin:
         free = report.disk_free_bytes / 2**30
         words = f"The data folder's disk of {facts.name} has {free:.1f} GiB left"
         yield Trouble("disk_full", words, "Make room: servers log there.")

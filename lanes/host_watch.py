@@ -2,18 +2,26 @@
 what lanes of an unreachable host do stays as it was last reported, and is marked so."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 
-from lanes import clock
+from lanes import clock, ticks
+from lanes.alarms import Alarm, step
 from lanes.events import add_event
-from lanes.host_health import HostFacts, Report, Trouble, is_overdue, troubles, unreachable_since
+from lanes.host_health import (
+    MARGIN,
+    HostFacts,
+    Report,
+    Trouble,
+    is_overdue,
+    troubles,
+    unreachable_since,
+)
 from lanes.models import Driver, Host, HostReport, Lane
-from lanes.notices import News, tell_administrators
 from lanes.version import code_version
 
 log = logging.getLogger(__name__)
@@ -58,11 +66,11 @@ def note_asked(hosts: Iterable[Host], now: datetime) -> None:
 
 
 def watch_hosts() -> None:
-    """Mark hosts that have vanished or are back, and tell of what is newly wrong or right."""
+    """Mark hosts that have vanished or are back; begin and end alarms (`lanes.alarms`)."""
     now = clock.database_now()
     for host in hosts_with_facts():
         _mark(host, now)
-        _tell(host, now)
+        _follow(host, now)
 
 
 def _mark(host: Host, now: datetime) -> None:
@@ -74,32 +82,65 @@ def _mark(host: Host, now: datetime) -> None:
         host.unreachable_since = since
 
 
-def _tell(host: Host, now: datetime) -> None:
-    found = {trouble.code: trouble for trouble in troubles_of(host)}
-    if sorted(found) != sorted(host.alarms):
-        _tell_changes(host, found, now)
+def alarms_of(host: Host, now: datetime) -> dict[str, Alarm]:
+    """The alarms in force, by code; one that an earlier release has written begins now."""
+    times: dict[str, dict[str, str | None]] = host.alarm_times
+    return {code: _alarm(times.get(code, {}), now) for code in host.alarms}
+
+
+def _follow(host: Host, now: datetime) -> None:
+    """Begin and end alarms."""
+    facts, version = facts_of(host), code_version()
+    found = {trouble.code: trouble for trouble in troubles(facts, version)}
+    before = alarms_of(host, now)
+    unclear = {trouble.code for trouble in troubles(facts, version, margin=MARGIN)}
+    if facts.unreachable_since is not None:
+        unclear |= set(before) - GONE  # it was well when it was last heard of, or was not
+    after = step(before, set(found), unclear, now)
+    if after != before or set(host.alarm_times) != set(after):
+        _change(host, before, after, found, now)
 
 
 @transaction.atomic
-def _tell_changes(host: Host, found: dict[str, Trouble], now: datetime) -> None:
-    told: list[str] = host.alarms
-    if not Host.objects.filter(pk=host.pk, alarms=told).update(alarms=sorted(found)):
+def _change(
+    host: Host,
+    before: Mapping[str, Alarm],
+    after: Mapping[str, Alarm],
+    found: Mapping[str, Trouble],
+    now: datetime,
+) -> None:
+    seen = Host.objects.filter(pk=host.pk, alarms=host.alarms, alarm_times=host.alarm_times)
+    times = {code: _times(alarm) for code, alarm in after.items()}
+    if not seen.update(alarms=list(after), alarm_times=times):
         return  # somebody was first
-    new, over = sorted(set(found) - set(told)), sorted(set(told) - set(found))
-    for code in new:
-        trouble = found[code]
-        log.error("host=%s %s: %s. %s", host.key, code, trouble.words, trouble.hint)
-        about = f"host:{host.key}:{code}:{now.isoformat()}"
-        news = News(about, "host", f"{trouble.words}.", trouble.hint)
-        tell_administrators(news, now)
-    for code in over:
+    new, over = set(after) - set(before), set(before) - set(after)
+    for code in sorted(new):
+        log.error("host=%s %s: %s. %s", host.key, code, found[code].words, found[code].hint)
+    for code in sorted(over):
         log.info("host=%s %s: over", host.key, code)
-    if GONE.intersection(new):
+    if GONE & new:
         words = f"{host.name} does not answer: nothing is known of it"
         _tell_lanes(host, now, "unreachable", words)
-    elif GONE.intersection(over):
-        words = f"{host.name} is back and has looked at its servers"
-        _tell_lanes(host, now, "reachable", words)
+    elif GONE & over and not GONE & set(after):
+        _tell_lanes(host, now, "reachable", f"{host.name} is back and has looked at its servers")
+    if new or over:
+        ticks.notices_soon()
+
+
+def _alarm(times: Mapping[str, str | None], now: datetime) -> Alarm:
+    since, well_since = times.get("since"), times.get("well_since")
+    return Alarm(
+        datetime.fromisoformat(since) if since else now,
+        datetime.fromisoformat(well_since) if well_since else None,
+    )
+
+
+def _times(alarm: Alarm) -> dict[str, str | None]:
+    well_since = alarm.well_since
+    return {
+        "since": alarm.since.isoformat(),
+        "well_since": well_since.isoformat() if well_since else None,
+    }
 
 
 def _tell_lanes(host: Host, now: datetime, kind: str, sentence: str) -> None:

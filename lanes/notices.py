@@ -1,8 +1,8 @@
 """Telling people what they should know: in the app, and by e-mail.
 
-A notice is about something with a name of its own (its key). Telling a person of the same key again
-does nothing, so whoever notices something may say so at every look. Keys begin with what they are
-about and a colon, and end with what makes this time another than the last, such as when it began.
+A notice is about something with a name of its own, and one of the times that it came up. Telling a
+person of the same time again does nothing, so whoever notices something may say so at every look.
+Another time within the hour is not told either: when it is still so after the hour, it is.
 """
 
 import logging
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from lanes import ticks
 from lanes.events import LONGEST
@@ -19,27 +19,36 @@ from lanes.models import Lane, Notice
 
 log = logging.getLogger(__name__)
 KEPT = timedelta(days=90)  # older ones are forgotten
+QUIET = timedelta(hours=1)  # after a notice nobody is told of the same thing again
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is to be told. `kind` is a word for programs, `advice` what to try."""
+    """What is to be told. `kind` is a word for programs, `advice` what to try, `since` what makes
+    this time another than the last."""
 
-    key: str
+    about: str
     kind: str
     sentence: str
     advice: str = ""
     lane: Lane | None = None
+    since: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """This time of it: nobody is told of it twice."""
+        return f"{self.about}:{self.since.isoformat()}" if self.since else self.about
 
 
 def tell_people(people: Iterable[User], news: News, now: datetime) -> int:
-    """Tell each of them, unless they were told of this key before; how many were told now.
+    """Tell each of them, unless they were told of it before; how many were told now.
 
     Who has an e-mail address gets one, too, once this transaction has been committed.
     """
     wanted = {person.pk: person for person in people if person.is_active}
-    known = Notice.objects.filter(key=news.key, recipient__in=wanted)
-    for pk in known.values_list("recipient_id", flat=True):
+    is_lately = Q(key__startswith=f"{news.about}:", at__gt=now - QUIET)
+    known = Notice.objects.filter(Q(key=news.key) | is_lately, recipient__in=wanted)
+    for pk in set(known.values_list("recipient_id", flat=True)):
         del wanted[pk]
     rows = [_notice(person, news, now) for person in wanted.values()]
     if rows:
@@ -48,11 +57,6 @@ def tell_people(people: Iterable[User], news: News, now: datetime) -> int:
         log.info("told key=%s people=%s: %s", news.key, len(rows), news.sentence)
         ticks.notices_soon()
     return len(rows)
-
-
-def tell_administrators(news: News, now: datetime) -> int:
-    """Tell everybody who may do something about it."""
-    return tell_people(administrators(), news, now)
 
 
 def administrators() -> QuerySet[User]:

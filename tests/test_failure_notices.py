@@ -57,7 +57,9 @@ def test_administrators_are_told_of_a_failure_once(failure: PresetFailure) -> No
 def test_a_failure_that_was_cleared_and_comes_again_is_another(failure: PresetFailure) -> None:
     tell_failures(at(1))
     PresetFailure.objects.update(since=at(30))
-    assert tell_failures(at(31)) == 1
+    assert tell_failures(at(31)) == 0  # not within the hour
+    assert tell_failures(at(62)) == 1
+    assert tell_failures(at(180)) == 0
 
 
 def test_one_that_is_over_is_no_news(failure: PresetFailure) -> None:

@@ -195,6 +195,20 @@ def test_the_slot_s_holder_and_administrators_get_a_notice_each(
     assert state().verdict["outsiders"][0]["user"] in notice.sentence
 
 
+def test_a_foreign_program_that_starts_anew_each_minute_is_told_of_once(
+    lane: Lane, driver: FakeDriver, moment: Moment
+) -> None:
+    administrator = builders.administrator()
+    slot(lane, moment.now)
+    for _ in range(3):
+        with gpu_cast.stranger() as pid:
+            driver.hold((pid, 11 * GIB))
+            poll(moment, 12)
+            assert outsiders() == [pid]
+    assert len(sentences(lane, "outsider")) == 1
+    assert Notice.objects.filter(recipient=administrator).count() == 1
+
+
 def test_another_slot_with_the_same_process_is_told_anew(
     lane: Lane, driver: FakeDriver, moment: Moment, stranger: int
 ) -> None:

@@ -11,7 +11,7 @@ from bookings.models import Booking
 from gateway import publish, tasks
 from gateway.edge.table import LaneRoute, decode_lane
 from lanes import clock, host_reports, host_services, host_watch, supervisor
-from lanes.models import Driver, Host, HostReport, Lane, LaneEvent, Notice
+from lanes.models import Driver, Host, HostReport, Lane, LaneEvent
 from lanes.refusals import Refusal
 from lanes.version import code_version
 from tests import builders
@@ -77,22 +77,71 @@ def test_a_host_that_is_back_is_marked_so_at_once(host: Host, lane: Lane, moment
     assert not part(lane, moment).unreachable
 
 
-def test_people_are_told_once_of_a_host_that_vanishes_and_once_of_its_return(
+def steady(host: Host, moment: Moment, seconds: float) -> None:
+    """It looks with each beat for so long."""
+    until = moment.now + timedelta(seconds=seconds)
+    while moment.now < until:
+        looked(host, moment)
+        watch(host)
+        pass_seconds(moment, 10)
+    looked(host, moment)
+    watch(host)
+
+
+def test_a_host_that_vanishes_and_its_return_are_said_once_of_its_lanes(
     host: Host, moment: Moment, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "lanes.host_watch")
-    builders.administrator()
     vanish(host, moment)
     watch(host)
-    looked(host, moment)
-    watch(host)
+    steady(host, moment, 130)
     watch(host)
     kinds = list(LaneEvent.objects.order_by("pk").values_list("kind", flat=True))
     assert kinds == ["unreachable", "reachable"]
-    assert [notice.recipient for notice in Notice.objects.all()] == [builders.administrator()]
     told = [record.getMessage() for record in caplog.records if record.name == "lanes.host_watch"]
     assert len(told) == 2
+    assert (host.alarms, host.alarm_times) == ([], {})
+
+
+def test_a_host_that_comes_and_goes_is_one_alarm(host: Host, moment: Moment) -> None:
+    vanish(host, moment)
+    for _ in range(5):
+        steady(host, moment, 60)
+        assert host.alarms == ["unreachable"]
+        vanish(host, moment)
+    assert LaneEvent.objects.count() == 1
+
+
+def report(host: Host, moment: Moment, **columns: object) -> None:
+    """It says how it is."""
+    said = {**host_reports.measure(moment.now, 0.0), "is_user_shared": False, **columns}
+    HostReport.objects.update_or_create(host=host, defaults=said)
+    looked(host, moment)
+    watch(host)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_what_was_well_when_a_host_vanished_is_not_taken_for_well(
+    host: Host, moment: Moment
+) -> None:
+    report(host, moment, clock_skew=3.0)
+    report(host, moment, clock_skew=0.0)
+    assert host.alarm_times["clock_skew"]["well_since"]
+    vanish(host, moment)
+    pass_seconds(moment, 3600)
+    watch(host)
+    assert host.alarms == ["clock_skew", "unreachable"]
+    steady(host, moment, 590)
+    assert host.alarms == ["clock_skew"]
+    steady(host, moment, 20)
     assert host.alarms == []
+
+
+def test_an_alarm_of_the_release_before_goes_on(host: Host, moment: Moment) -> None:
+    vanish(host, moment)
+    Host.objects.update(alarm_times={})
+    watch(host)
+    assert set(host.alarm_times) == {"unreachable"}
 
 
 def test_a_beat_that_was_away_makes_no_host_unreachable(host: Host, moment: Moment) -> None:

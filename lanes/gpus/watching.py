@@ -1,6 +1,7 @@
 """What a poll means for lanes: outsiders in somebody's slot, memory that is not given back, room
 that is there again. Tells people; ends no process."""
 
+import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -48,9 +49,9 @@ def _measure(polled: PolledLane) -> None:
 
 
 def _tell_outsiders(polled: PolledLane, lane: Lane, now: datetime) -> None:
-    """A sentence and a notice for each process that computes in somebody's slot without being a
-    lane's or, in a whole-GPU slot, the holder's: once a slot. A whole-GPU slot is watched before
-    it begins, too."""
+    """A sentence and a notice for each program that computes in somebody's slot without being a
+    lane's or, in a whole-GPU slot, the holder's: once a slot, however often it starts anew. A
+    whole-GPU slot is watched before it begins, too."""
     order = _order(lane)
     found = [each for each in polled.outsiders if each[1].is_compute and each[1].ticks]
     if order is None or not found or not (order.is_in_slot or order.is_for_whole_gpu):
@@ -62,9 +63,9 @@ def _tell_outsiders(polled: PolledLane, lane: Lane, now: datetime) -> None:
             continue
         words = _intrusion(card, holder, _slot_words(order, owner))
         since = order.booking_start_for if order.is_in_slot else order.ordered_at
-        _tell_once_since(lane, since or order.ordered_at, now, "outsider", words)
-        key = f"outsider:{lane.pk}:{order.booking_id_for}:{holder.pid}:{holder.ticks}"
-        tell_people(people, News(key, "outsider", f"{lane.name}: {words}", ADVICE, lane), now)
+        _tell_once_since(lane, since or order.ordered_at, now, "outsider", words, holder.pid)
+        about = f"outsider:{lane.pk}:{order.booking_id_for}:{card.gpu.pk}:{_program(holder)}"
+        tell_people(people, News(about, "outsider", f"{lane.name}: {words}", ADVICE, lane), now)
 
 
 def _announce_empty(polled: PolledLane, lane: Lane, now: datetime) -> None:
@@ -84,6 +85,11 @@ def _is_owners(holder: Holder, owner: User | None, order: Order) -> bool:
         return False
     names = {owner.get_username().casefold(), owner.email.split("@")[0].casefold()}
     return holder.user.casefold() in names
+
+
+def _program(holder: Holder) -> str:
+    """Whose program it is, whatever its pid."""
+    return hashlib.sha256(f"{holder.user}\0{holder.command}".encode()).hexdigest()[:16]
 
 
 def _slot_words(order: Order, owner: User | None) -> str:
@@ -113,7 +119,7 @@ def _watch_return(polled: PolledLane, lane: Lane, now: datetime) -> None:
     if last is not None and last.ended_at is not None:
         held = sum(s.used_bytes - s.verdict.outside_bytes for s in polled.spaces)
         words = f"{size(held)} of GPU memory is still in use though the model server has ended"
-        _tell_once_since(lane, last.ended_at, now, "memory", words, same_kind=True)
+        _tell_kind_once_since(lane, last.ended_at, now, "memory", words)
 
 
 def _blocked(polled: Iterable[PolledLane]) -> list[PresetFailure]:
@@ -147,9 +153,18 @@ def _order(lane: Lane) -> Order | None:
 
 
 def _tell_once_since(
-    lane: Lane, since: datetime, now: datetime, kind: str, words: str, *, same_kind: bool = False
+    lane: Lane, since: datetime, now: datetime, kind: str, words: str, pid: int | None = None
 ) -> None:
-    """Add a sentence unless it, or any of its kind, was added since then."""
+    """Add a sentence unless it was added since then; with a pid, be it with another's."""
     said = lane.events.filter(kind=kind, at__gte=since)
-    if not (said if same_kind else said.filter(sentence=words)).exists():
+    before, _, after = words.partition(f"(pid {pid})")
+    if not said.filter(sentence__startswith=before, sentence__endswith=after).exists():
+        add_event(lane, now, kind, words)
+
+
+def _tell_kind_once_since(
+    lane: Lane, since: datetime, now: datetime, kind: str, words: str
+) -> None:
+    """Add a sentence unless any of its kind was added since then."""
+    if not lane.events.filter(kind=kind, at__gte=since).exists():
         add_event(lane, now, kind, words)

@@ -39,7 +39,13 @@ class Host(models.Model):
         default=list,
         db_default=[],
         editable=False,
-        help_text="Codes of the troubles that people were told of. Written by the beat.",
+        help_text="Codes of the troubles that are not over yet. Written by the beat.",
+    )
+    alarm_times = models.JSONField(
+        default=dict,
+        db_default={},
+        editable=False,
+        help_text="Of each alarm: since when, and since when it is well. Written by the beat.",
     )
 
     class Meta:

@@ -17,6 +17,13 @@ class JoinToken(models.Model):
     )
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
+    machine = models.CharField(
+        max_length=64,
+        default="",
+        db_default="",
+        help_text="SHA-256 of what the machine that used it says of itself: it may ask again.",
+    )
+    revoked_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"join {self.key} until {self.expires_at:%Y-%m-%d %H:%M}"
