@@ -1,7 +1,8 @@
 """Making a machine a host: a token by an administrator, and its exchange by that machine.
 
-A token is 256 random bits, valid for minutes, good for one machine. What it is exchanged for holds
-the passwords of database and Valkey, so it goes over TLS or a private network alone.
+A token is 256 random bits, valid for minutes, good for one machine; of one host there is one token,
+the newest. What it is exchanged for holds the passwords of database and Valkey, so it goes over TLS
+or a private network alone.
 """
 
 import hashlib
@@ -9,17 +10,17 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from urllib.parse import urlsplit
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from lanes import clock
-from lanes.host_services import is_loopback, unfit_address
+from lanes.host_services import unfit_address
 from lanes.host_watch import silent_after
-from lanes.models import Host, JoinToken
+from lanes.models import Host, JoinToken, TokenState
+from lanes.reach import why_not_for_others
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
 from lanes.version import code_version
@@ -27,6 +28,7 @@ from wire.sealing import read_table_keys
 
 PREFIX = "sj_"
 MINUTES, MOST_MINUTES = 60, 24 * 60
+KEPT = timedelta(days=30)  # tokens of no use are shown for so long
 SAME_EVERYWHERE = (
     "SLOTSERVE_TICK_SECONDS",
     "SLOTSERVE_HOST_SILENT_SECONDS",
@@ -53,56 +55,127 @@ class Joined:
 def create_join_token(
     *, actor: User | None, key: str, name: str, address: str, minutes: int = MINUTES
 ) -> tuple[JoinToken, str] | Refusal:
-    """A token for a machine that will be the host `key`; its text is told this once.
+    """A token for a machine that will be the host `key`; its text is told this once. Earlier ones
+    for the same host are revoked.
 
-    Refusals: not_administrator, invalid, host_lives, not_for_others.
+    Refusals: not_administrator, invalid, host_lives, host_joining, not_for_others.
     """
     if actor is not None and not actor.is_staff:
         return not_administrator()
     if not 1 <= minutes <= MOST_MINUTES:
         return Refusal("invalid", f"A join token lasts from 1 to {MOST_MINUTES} minutes.")
     name = name.strip() or key
-    refusal = unfit_address(address) or why_not_for_others() or _unfit_host(key, name)
+    refusal = unfit_address(address) or why_not_for_others(address)
+    return refusal or _create(actor, key, name, address, timedelta(minutes=minutes))
+
+
+@transaction.atomic
+def _create(
+    actor: User | None, key: str, name: str, address: str, lasts: timedelta
+) -> tuple[JoinToken, str] | Refusal:
+    now, text = clock.database_now(), PREFIX + secrets.token_urlsafe(32)
+    tokens = _locked(key)
+    refusal = _unfit_host(key, name) or _why_not_yet(tokens, now)
     if refusal:
         return refusal
-    now, text = clock.database_now(), PREFIX + secrets.token_urlsafe(32)
-    made = JoinToken.objects.create(
-        digest=_digest(text),
-        key=key,
-        name=name,
-        address=address,
-        made_at=now,
-        made_by=actor,
-        expires_at=now + timedelta(minutes=minutes),
-    )
+    waiting = [token.pk for token in tokens if token.state(now) == TokenState.WAITING]
+    JoinToken.objects.filter(pk__in=waiting).update(revoked_at=now)
+    JoinToken.objects.filter(expires_at__lt=now - KEPT).delete()
+    said = {"key": key, "name": name, "address": address, "made_at": now, "made_by": actor}
+    made = JoinToken.objects.create(digest=_digest(text), expires_at=now + lasts, **said)
     return made, text
 
 
 @transaction.atomic
-def join(text: str) -> Joined | Refusal:
-    """Exchange a token: the host's row, and what its worker needs. A token works once.
+def join(text: str, machine: str = "") -> Joined | Refusal:
+    """Exchange a token: the host's row, and what its worker needs.
 
-    Refusals: bad_join_token, host_lives, not_for_others.
+    A token is one machine's. Until its worker has looked for the first time, the machine that gave
+    the same secret `machine` may ask again: the answer may have been lost on the way.
+    Refusals: bad_join_token, host_lives, host_joining, not_for_others.
     """
     now = clock.database_now()
-    token = JoinToken.objects.select_for_update().filter(digest=_digest(text)).first()
-    if token is None:
+    asked = JoinToken.objects.filter(digest=_digest(text)).first()
+    if asked is None:
         return Refusal("bad_join_token", NOT_KNOWN)
-    if token.used_at is not None:
-        return Refusal("bad_join_token", "This join token has been used: make a new one.")
-    if token.expires_at <= now:
-        return Refusal("bad_join_token", "This join token has expired: make a new one.")
-    if token.made_by is not None and not (token.made_by.is_staff and token.made_by.is_active):
-        return Refusal("bad_join_token", "Who made this join token is no administrator any more.")
-    refusal = why_not_for_others() or _unfit_host(token.key, token.name)
+    tokens = _locked(asked.key)
+    token = next((each for each in tokens if each.pk == asked.pk), asked)
+    again = bool(machine) and token.machine == _digest(machine) and _is_joining(token, now)
+    refusal = (
+        _spoilt(token, tokens, now, again=again)
+        or why_not_for_others(token.address)
+        or _unfit_host(token.key, token.name)
+        or (None if again else _why_not_yet(tokens, now))
+    )
     if refusal:
         return refusal
-    token.used_at = now
-    token.save(update_fields=["used_at"])
+    token.used_at, token.machine = now, _digest(machine) if machine else ""
+    token.save(update_fields=["used_at", "machine"])
     host, _ = Host.objects.update_or_create(
         key=token.key, defaults={"name": token.name, "address": token.address}
     )
     return Joined(host, code_version(), environment_of(host))
+
+
+def revoke_join_token(pk: int, *, actor: User | None) -> JoinToken | Refusal:
+    """End a token. One that a machine has used lets another join as that host; what the machine was
+    told it keeps.
+
+    Refusals: not_administrator, not_found, wrong_state.
+    """
+    if actor is not None and not actor.is_staff:
+        return not_administrator()
+    now = clock.database_now()
+    token = JoinToken.objects.filter(pk=pk).first()
+    if token is None:
+        return Refusal("not_found", "There is no such join token.")
+    living = JoinToken.objects.filter(pk=pk, revoked_at=None, expires_at__gt=now)
+    if not living.update(revoked_at=now):
+        return Refusal("wrong_state", "This join token is of no use any more already.")
+    token.revoked_at = now
+    return token
+
+
+def _locked(key: str) -> list[JoinToken]:
+    """All tokens for this host, so that one decides at a time."""
+    return list(JoinToken.objects.select_for_update().filter(key=key).order_by("pk"))
+
+
+def _spoilt(
+    token: JoinToken, tokens: list[JoinToken], now: datetime, *, again: bool
+) -> Refusal | None:
+    """Why this token lets nobody in."""
+    words = {
+        TokenState.USED: "" if again else "has been used",
+        TokenState.REVOKED: "has been revoked, or a newer one was made for the same host",
+        TokenState.EXPIRED: "has expired",
+        TokenState.WAITING: "is not the newest for its host" if token != tokens[-1] else "",
+    }[token.state(now)]
+    if words:
+        return Refusal("bad_join_token", f"This join token {words}: make a new one.")
+    if token.made_by is not None and not (token.made_by.is_staff and token.made_by.is_active):
+        return Refusal("bad_join_token", "Who made this join token is no administrator any more.")
+    return None
+
+
+def _why_not_yet(tokens: list[JoinToken], now: datetime) -> Refusal | None:
+    """Two machines must not be one host: of one that has just joined, the first look counts."""
+    for token in tokens:
+        if _is_joining(token, now):
+            words = (
+                f"A machine has just joined as {token.key}, and its worker has not looked yet. "
+                "Start that or, to let another machine join, revoke the token that it used."
+            )
+            return Refusal("host_joining", words)
+    return None
+
+
+def _is_joining(token: JoinToken, now: datetime) -> bool:
+    """Whether a machine has used it whose worker has not looked since."""
+    if token.state(now) != TokenState.USED or token.expires_at <= now:
+        return False
+    host = Host.objects.filter(key=token.key).first()
+    return host is not None and not has_looked(host, token)
 
 
 def environment_of(host: Host) -> dict[str, str]:
@@ -117,27 +190,10 @@ def environment_of(host: Host) -> dict[str, str]:
     }
 
 
-def why_not_for_others() -> Refusal | None:
-    """Why other machines could not reach this installation's database and Valkey, or must not."""
-    for name, own, schemes in (
-        ("SLOTSERVE_HOSTS_DATABASE_URL", "DATABASE_URL", {"postgres", "postgresql"}),
-        ("SLOTSERVE_HOSTS_REDIS_URL", "REDIS_URL", {"redis", "rediss"}),
-    ):
-        words = _why_not_for_others(getattr(settings, name), schemes)
-        if words:
-            advice = f"Set {own}, or {name} for what hosts use, to an address on a private network"
-            return Refusal("not_for_others", f"No machine can join: {own} {words}. {advice}.")
-    return None
-
-
-def _why_not_for_others(url: str, schemes: set[str]) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in schemes:
-        return "is a file or a socket of this machine (bin/up's own are)"
-    if not parts.password:
-        return "has no password"
-    host = parts.hostname or "localhost"
-    return "names this machine's loopback" if is_loopback(host) else ""
+def has_looked(host: Host | None, token: JoinToken) -> bool:
+    """Whether the worker of the machine that used the token has looked since."""
+    looked, used = host.seen_at if host else None, token.used_at
+    return looked is not None and used is not None and looked > used
 
 
 def _unfit_host(key: str, name: str) -> Refusal | None:

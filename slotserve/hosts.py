@@ -1,5 +1,6 @@
 """Hosts as pages, REST and commands show them. Reads only."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,7 +8,8 @@ from django.db.models import Prefetch, QuerySet
 
 from lanes.host_health import Trouble
 from lanes.host_watch import hosts_with_facts, troubles_of
-from lanes.models import Gpu, Host, HostReport
+from lanes.joining import has_looked
+from lanes.models import Gpu, Host, HostReport, JoinToken, TokenState
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +57,30 @@ def hosts_for_people() -> QuerySet[Host]:
     cards = Prefetch("gpus", Gpu.objects.select_related("state").order_by("state__number", "uuid"))
     found = hosts_with_facts().select_related("gpu_driver")
     return found.prefetch_related("lanes", cards, "gpus__lanes").order_by("name", "pk")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTokenView:
+    """A join token, without its text.
+
+    `state`: waiting, joining (used, and the host's worker has not looked since), used, revoked or
+    expired.
+    """
+
+    token: JoinToken
+    state: str
+    is_revocable: bool
+
+
+def join_tokens(now: datetime, hosts: Iterable[Host] | None = None) -> list[JoinTokenView]:
+    """All of the last month, the newest first; a query, and one more without `hosts`."""
+    known = {host.key: host for host in (Host.objects.all() if hosts is None else hosts)}
+    tokens = JoinToken.objects.select_related("made_by").order_by("-made_at", "-pk")
+    return [_token_view(token, known.get(token.key), now) for token in tokens]
+
+
+def _token_view(token: JoinToken, host: Host | None, now: datetime) -> JoinTokenView:
+    state: str = token.state(now)
+    if state == TokenState.USED and now < token.expires_at and not has_looked(host, token):
+        state = "joining"
+    return JoinTokenView(token, state, is_revocable=state in (TokenState.WAITING, "joining"))

@@ -11,7 +11,7 @@ from django.core.management.utils import get_random_secret_key
 
 from slotserve.broker import celery_url, transport_options
 from slotserve.database import postgres_options
-from wire.addresses import read_database_url, read_redis_url
+from wire.addresses import read_database_url, read_redis_url, url_for_hosts
 from wire.env import (
     read_flag,
     read_list,
@@ -238,10 +238,10 @@ SLOTSERVE_LOG_BYTES = read_whole("SLOTSERVE_LOG_BYTES", 10 * 2**20, least=65536)
 SLOTSERVE_LOG_RUNS = read_whole("SLOTSERVE_LOG_RUNS", 5, least=1)
 
 # As machines that join as hosts reach them.
-SLOTSERVE_HOSTS_DATABASE_URL = read_secret(
-    "SLOTSERVE_HOSTS_DATABASE_URL", read_database_url("sqlite://")
+SLOTSERVE_HOSTS_DATABASE_URL = url_for_hosts(
+    read_secret("SLOTSERVE_HOSTS_DATABASE_URL"), read_database_url("sqlite://")
 )
-SLOTSERVE_HOSTS_REDIS_URL = read_secret("SLOTSERVE_HOSTS_REDIS_URL", REDIS_URL)
+SLOTSERVE_HOSTS_REDIS_URL = url_for_hosts(read_secret("SLOTSERVE_HOSTS_REDIS_URL"), REDIS_URL)
 
 # --- Gateway --------------------------------------------------------------------------------
 SLOTSERVE_GATEWAY_URL = read_text("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")

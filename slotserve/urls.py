@@ -62,6 +62,11 @@ urlpatterns = [
     ),
     path("administration/hosts/", hosts.page, name="hosts"),
     path("administration/hosts/add/", hosts.add, name="add-host"),
+    path(
+        "administration/hosts/join-tokens/<int:pk>/revoke/",
+        hosts.revoke_token,
+        name="revoke-join-token",
+    ),
     path("administration/hosts/<str:key>/", hosts.edit, name="edit-host"),
     path("administration/hosts/<str:key>/delete/", hosts.delete, name="delete-host"),
     path("administration/models/", models.page, name="models"),

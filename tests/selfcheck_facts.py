@@ -9,6 +9,7 @@ from slotserve.selfcheck.facts import (
     DiskFacts,
     Facts,
     HostFacts,
+    ReachFacts,
     ValkeyFacts,
     ZoneFacts,
 )
@@ -18,9 +19,11 @@ from wire.edges import EdgeReport
 NOW = NOON.timestamp()
 
 
-def host(key: str = "gpu1", *codes: str, has_lanes: bool = True) -> HostFacts:
+def host(
+    key: str = "gpu1", *codes: str, has_lanes: bool = True, is_elsewhere: bool = False
+) -> HostFacts:
     troubles = (Trouble(code, f"{key} has {code}", f"Mend {code}.") for code in codes)
-    return HostFacts(key, f"host {key}", has_lanes, tuple(troubles))
+    return HostFacts(key, f"host {key}", has_lanes, tuple(troubles), is_elsewhere)
 
 
 def edge(edge_id: str = "edge-1", *, seconds_ago: float = 1.0, goodbye: bool = False) -> EdgeReport:
@@ -55,4 +58,5 @@ def zones(**changes: Any) -> ZoneFacts:
 def facts(**changes: Any) -> Facts:
     given: dict[str, Any] = {"database": database(), "valkey": valkey()}
     given |= {"disks": (disk(),), "zones": zones(), "settings": {}, "warnings": {}}
+    given |= {"reach": ReachFacts()}
     return Facts(**given | changes)

@@ -2,8 +2,10 @@
 
 import http.server
 import json
+import re
 import shlex
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +30,7 @@ class Pages(http.server.BaseHTTPRequestHandler):
     """What answers is set by each test."""
 
     answer: tuple[int, object] = (200, TOLD)
-    asked: list[object] = []
+    asked: list[tuple[str, Any]] = []
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -59,7 +61,7 @@ def pages() -> Iterator[str]:
 def test_the_token_is_exchanged_in_the_body_never_in_the_address(pages: str) -> None:
     told = ask(f"{pages}/", "sj_token")
     assert (told.key, told.address) == ("gpu1", "10.0.0.5")
-    assert Pages.asked == [("/api/v1/hosts/join/", {"token": "sj_token"})]
+    assert Pages.asked == [("/api/v1/hosts/join/", {"token": "sj_token", "machine": ""})]
 
 
 ANSWERS: list[tuple[int, object, str]] = [
@@ -137,15 +139,71 @@ def test_settings_that_are_there_are_not_asked_for_again(
         return done
 
     monkeypatch.setattr(subprocess, "run", run)
-    words = [pages, "sj_token", "--data", str(tmp_path), "--no-start", "--run-as", "models"]
+    words = [pages, "sj_token", "--data", str(tmp_path), "--no-start"]
+    words += ["--llama-server", sys.executable]
     assert program.main(words) == 1
     assert "give the same command again" in capsys.readouterr().err
     assert program.main(words) == 0
     assert len(Pages.asked) == 1
     assert "-Q host.gpu1" in capsys.readouterr().out
     kept = environment_file.read(tmp_path / "environment")
-    assert kept["SLOTSERVE_RUN_AS"] == "models"
+    assert kept["SLOTSERVE_LLAMA_SERVER"] == sys.executable
     assert kept["SLOTSERVE_DATA"] == str(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["environment"]
+
+
+@pytest.fixture
+def _looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Database and Valkey answer from here."""
+    done: Any = type("Done", (), {"returncode": 0})
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+
+
+# what is wrong with this machine -> the flags, and what is said
+UNFIT: list[tuple[list[str], str]] = [
+    (["--data", "/dev/null/slotserve"], "Not a directory"),
+    (["--data", "/proc/slotserve"], "No such file"),
+    (["--data", "/tmp/it's"], "SLOTSERVE_DATA holds a character"),
+    (["--llama-server", "/no/llama-server"], "is no program here"),
+    (["--run-as", "nobody-of-this-name"], "nobody-of-this-name"),
+    (["--service"], "no systemd here|holds a blank|cannot be written"),
+]
+
+
+@pytest.mark.parametrize(("flags", "words"), UNFIT)
+def test_no_token_is_spent_while_this_machine_is_not_fit(
+    pages: str, tmp_path: Path, capsys: Any, flags: list[str], words: str
+) -> None:
+    if flags == ["--service"] and Path("/run/systemd/system").is_dir():
+        pytest.skip("a service could be installed here")
+    data = [] if "--data" in flags else ["--data", str(tmp_path)]
+    assert program.main([pages, "sj_token", *data, *flags]) == 1
+    assert re.search(words, capsys.readouterr().err)
+    assert Pages.asked == []
+
+
+@pytest.mark.usefixtures("_looked_at")
+def test_a_join_that_failed_is_repeated_by_the_same_machine(
+    pages: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    words = [pages, "sj_token", "--data", str(tmp_path), "--no-start"]
+    Pages.answer = (200, b"the connection broke her")
+    assert program.main(words) == 1
+    with monkeypatch.context() as full:
+        full.setattr(environment_file, "write", _no_room)
+        Pages.answer = (200, TOLD)
+        assert program.main(words) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert program.main(words) == 0
+    told = [said["machine"] for _, said in Pages.asked]
+    assert len(told) == 3
+    assert len(set(told)) == 1
+    assert len(told[0]) > 40
+    assert not (tmp_path / "joining").exists()
+
+
+def _no_room(*_: object) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def test_another_installation_s_settings_do_not_mix_in() -> None:

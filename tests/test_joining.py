@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django import Settings
 
-from lanes import joining
+from lanes import joining, reach
 from lanes.joining import Joined
 from lanes.models import Host, JoinToken
 from lanes.refusals import Refusal
@@ -66,13 +66,97 @@ def test_what_must_be_the_same_everywhere_goes_along(monkeypatch: pytest.MonkeyP
     assert joined.environment["SLOTSERVE_DRAIN_SECONDS"] == "12"
 
 
-def test_a_token_works_once() -> None:
+@pytest.mark.parametrize("other", ["", "another machine"])
+def test_a_token_is_one_machine_s(other: str) -> None:
     text = made()
-    assert code(joining.join(text)) == "done"
-    again = joining.join(text)
+    assert code(joining.join(text, "a machine")) == "done"
+    again = joining.join(text, other)
     assert code(again) == "bad_join_token"
     assert isinstance(again, Refusal)
     assert "has been used" in again.words
+
+
+def test_who_says_nothing_of_the_machine_joins_once() -> None:
+    text = made()
+    assert code(joining.join(text)) == "done"
+    assert code(joining.join(text)) == "bad_join_token"
+
+
+def test_the_same_machine_may_ask_again_until_its_worker_has_looked(moment: Moment) -> None:
+    text = made()
+    first = joining.join(text, "a machine")
+    moment.set(1)
+    again = joining.join(text, "a machine")
+    assert isinstance(first, Joined)
+    assert isinstance(again, Joined)
+    assert again.environment == first.environment
+    looks(moment)
+    moment.set(5)
+    assert code(joining.join(text, "a machine")) == "bad_join_token"
+
+
+def test_nor_after_the_token_has_expired(moment: Moment) -> None:
+    text = made()
+    joining.join(text, "a machine")
+    moment.set(60)
+    assert code(joining.join(text, "a machine")) == "bad_join_token"
+
+
+def looks(moment: Moment) -> None:
+    """The worker of the host looks for the first time, a while after it joined."""
+    moment.now += timedelta(seconds=1)
+    Host.objects.update(seen_at=moment.now)
+
+
+def test_a_newer_token_takes_the_place_of_an_older_one_for_the_host() -> None:
+    first, other, second = made(), make(key="gpu2"), made()
+    refused = joining.join(first)
+    assert isinstance(refused, Refusal)
+    assert "a newer one was made" in refused.words
+    assert code(joining.join(second)) == "done"
+    assert not isinstance(other, Refusal)
+    assert code(joining.join(other[1])) == "done"
+
+
+def test_of_two_tokens_made_in_the_same_moment_the_newest_counts() -> None:
+    first, second = made(), made()
+    JoinToken.objects.update(revoked_at=None)  # as if neither had seen the other
+    assert code(joining.join(first)) == "bad_join_token"
+    assert code(joining.join(second)) == "done"
+
+
+def test_while_a_machine_joins_no_other_does_as_the_same_host(moment: Moment) -> None:
+    joining.join(made(), "a machine")
+    assert code(make()) == "host_joining"
+    looks(moment)
+    assert code(make()) == "host_lives"
+    moment.now += timedelta(minutes=5)  # that machine is gone
+    assert code(make()) == "done"
+
+
+def test_a_used_token_that_is_revoked_lets_another_machine_join() -> None:
+    joining.join(made(), "a machine")
+    used = JoinToken.objects.get()
+    assert code(joining.revoke_join_token(used.pk, actor=None)) == "done"
+    assert code(joining.join(made(), "another machine")) == "done"
+
+
+def test_a_revoked_token_lets_nobody_in() -> None:
+    text = made()
+    token = JoinToken.objects.get()
+    assert code(joining.revoke_join_token(token.pk, actor=builders.administrator())) == "done"
+    assert code(joining.join(text)) == "bad_join_token"
+    assert code(joining.revoke_join_token(token.pk, actor=None)) == "wrong_state"
+    assert code(joining.revoke_join_token(token.pk + 1, actor=None)) == "not_found"
+    member = builders.person("member")
+    assert code(joining.revoke_join_token(token.pk, actor=member)) == "not_administrator"
+
+
+def test_tokens_of_long_ago_are_forgotten(moment: Moment) -> None:
+    made()
+    moment.now += joining.KEPT + timedelta(days=1)
+    make(key="gpu2")
+    assert [token.key for token in JoinToken.objects.all()] == ["gpu2"]
 
 
 @pytest.mark.parametrize("change", [{"is_staff": False}, {"is_active": False}])
@@ -145,6 +229,8 @@ PLACES: list[tuple[str, str, str]] = [
     (DATABASE, "unix:///tmp/v.sock?db=0", "a file or a socket"),
     (DATABASE, "redis://10.0.0.1:6379/0", "no password"),
     (DATABASE, "redis://:secret@127.0.0.1:6379/0", "loopback"),
+    ("postgres://slotserve:secret@postgres:5432/slotserve", VALKEY, "names postgres, which is"),
+    (DATABASE, "redis://:secret@valkey:6379/0", "names valkey, which is known here alone"),
 ]
 
 
@@ -160,6 +246,49 @@ def test_nobody_joins_what_other_machines_cannot_reach_or_must_not(
         assert refusal.code == "not_for_others"
         assert why in refusal.words
         assert "secret" not in refusal.words
+
+
+# address of the machine, the database -> whether it may join
+NEAR: list[tuple[str, str, str]] = [
+    ("127.0.0.1", "postgres://slotserve:secret@127.0.0.1/slotserve", "done"),
+    ("::1", "postgres://slotserve:secret@localhost/slotserve", "done"),
+    ("10.0.0.5", "postgres://slotserve:secret@127.0.0.1/slotserve", "not_for_others"),
+    ("127.0.0.1", "postgres://slotserve:secret@postgres/slotserve", "not_for_others"),
+    ("10.0.0.5", "postgres://slotserve:secret@db.example.org/slotserve", "done"),
+    ("10.0.0.5", "postgres://slotserve:secret@[fd00::1]/slotserve", "done"),
+]
+
+
+@pytest.mark.parametrize(("address", "database", "answer"), NEAR)
+def test_loopback_is_for_this_machine_alone(
+    settings: Settings, address: str, database: str, answer: str
+) -> None:
+    settings.SLOTSERVE_HOSTS_DATABASE_URL = database
+    assert code(make(address=address)) == answer
+
+
+def test_all_that_must_be_set_is_said_at_once(settings: Settings) -> None:
+    settings.SLOTSERVE_HOSTS_DATABASE_URL = "postgres://slotserve:secret@postgres/slotserve"
+    settings.SLOTSERVE_HOSTS_REDIS_URL = "redis://:secret@valkey/0"
+    refusal = make()
+    assert isinstance(refusal, Refusal)
+    assert "Set SLOTSERVE_HOSTS_DATABASE_URL and SLOTSERVE_HOSTS_REDIS_URL to" in refusal.words
+    assert "give each host its own address" in refusal.words
+
+
+OPEN = [
+    ("redis://10.0.0.1:6379/0", "10.0.0.1"),
+    ("rediss://valkey.example.org/0", "valkey.example.org"),
+    ("redis://slotserve:secret@10.0.0.1/0", ""),
+    ("redis://:secret@10.0.0.1/0", ""),
+    ("redis://127.0.0.1:6379/0", ""),
+    ("unix:///tmp/v.sock?db=0", ""),
+]
+
+
+@pytest.mark.parametrize(("url", "place"), OPEN)
+def test_a_valkey_that_asks_for_no_password(url: str, place: str) -> None:
+    assert reach.open_to_all(url) == place
 
 
 def post(client: Client, path: str, said: object, **extra: Any) -> Any:
@@ -185,6 +314,73 @@ def test_rest_makes_a_token_and_a_machine_exchanges_it(client: Client) -> None:
     assert joined.headers["Cache-Control"] == "no-store"
     again = post(Client(), "/api/v1/hosts/join/", {"token": token})
     assert (again.status_code, again.json()["code"]) == (403, "bad_join_token")
+
+
+def test_rest_lists_and_revokes_tokens_and_tells_no_text(client: Client) -> None:
+    wish = {"key": "gpu1", "address": "10.0.0.5"}
+    made = post(client, "/api/v1/hosts/join-tokens/", wish).json()
+    listed = client.get("/api/v1/hosts/join-tokens/")
+    (shown,) = listed.json()["results"]
+    assert (shown["id"], shown["key"], shown["state"]) == (made["id"], "gpu1", "waiting")
+    assert (shown["made_by"], shown["used_at"]) == ("administrator", None)
+    assert made["token"] not in listed.content.decode()
+    place = f"/api/v1/hosts/join-tokens/{made['id']}/"
+    assert client.delete(place).status_code == 204
+    assert client.delete(place).status_code == 409
+    assert client.get("/api/v1/hosts/join-tokens/").json()["results"][0]["state"] == "revoked"
+
+
+def test_rest_tells_members_of_no_tokens() -> None:
+    made()
+    member = Client()
+    member.force_login(builders.person("member"))
+    pk = JoinToken.objects.get().pk
+    assert member.get("/api/v1/hosts/join-tokens/").status_code == 403
+    assert member.delete(f"/api/v1/hosts/join-tokens/{pk}/").status_code == 403
+    assert member.post(f"/administration/hosts/join-tokens/{pk}/revoke/").status_code == 403
+    assert JoinToken.objects.get().revoked_at is None
+
+
+def test_the_page_lists_tokens_and_revokes_them(client: Client, moment: Moment) -> None:
+    made()
+    page = client.get("/administration/hosts/").content.decode()
+    assert "waiting" in page
+    assert "made by administrator" in page
+    pk = JoinToken.objects.get().pk
+    client.post(f"/administration/hosts/join-tokens/{pk}/revoke/")
+    page = client.get("/administration/hosts/").content.decode()
+    assert "revoked" in page
+    assert f"join-tokens/{pk}/revoke/" not in page
+
+
+def test_a_token_that_a_machine_has_used_is_shown_as_joining_and_as_used(
+    client: Client, moment: Moment
+) -> None:
+    joining.join(made())
+    assert "has not looked yet" in client.get("/administration/hosts/").content.decode()
+    looks(moment)
+    assert "has not looked yet" not in client.get("/administration/hosts/").content.decode()
+
+
+def test_the_command_lists_and_revokes_tokens(moment: Moment) -> None:
+    text = made()
+    pk = JoinToken.objects.get().pk
+
+    def said(*words: str) -> str:
+        out = io.StringIO()
+        call_command("join_tokens", *words, stdout=out)
+        return out.getvalue()
+
+    assert said() == (
+        f"{pk}: gpu1 at 10.0.0.5, waiting, made by administrator, valid until "
+        "2030-01-15 13:00 UTC\n"
+    )
+    assert "revoked" in said("--revoke", str(pk))
+    (shown,) = json.loads(said("--json"))
+    assert (shown["id"], shown["state"]) == (pk, "revoked")
+    assert text not in said("--json")
+    with pytest.raises(CommandError, match="of no use any more"):
+        said("--revoke", str(pk))
 
 
 @pytest.mark.parametrize("said", [{}, {"token": None}, {"token": ["x"]}, {"token": "x" * 999}, []])
@@ -219,6 +415,25 @@ def test_the_page_shows_the_command_once(client: Client) -> None:
     answer = client.post(page, {"key": "gpu1", "name": "", "address": "x"})
     assert answer.status_code == 400
     assert b"is no IP address" in answer.content
+
+
+@pytest.mark.parametrize(
+    ("url", "address", "is_warned"),
+    [
+        ("", "10.0.0.5", True),  # the pages were asked for as localhost
+        ("", "127.0.0.1", False),
+        ("https://gpu.example.org/", "10.0.0.5", False),
+    ],
+)
+def test_the_page_says_when_the_command_s_address_is_of_no_use_elsewhere(
+    client: Client, settings: Settings, url: str, address: str, is_warned: bool
+) -> None:
+    settings.SLOTSERVE_WEB_URL = url
+    settings.ALLOWED_HOSTS = ["localhost"]
+    said = {"key": "gpu1", "name": "", "address": address}
+    page = client.post("/administration/hosts/add/", said, headers={"Host": "localhost"})
+    assert (b"No other machine reaches these pages as" in page.content) == is_warned
+    assert f"bin/join {url.rstrip('/') or 'http://localhost'} sj_".encode() in page.content
 
 
 def test_the_page_says_before_why_nobody_can_join(client: Client, settings: Settings) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.addresses import read_database_url, read_redis_url
+from wire.addresses import read_database_url, read_redis_url, url_for_hosts
 from wire.env import SettingError, read_secret
 from wire.sealing import read_table_keys
 
@@ -86,3 +86,21 @@ def test_another_kind_of_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("REDIS_URL", "http://valkey")
     with pytest.raises(SettingError, match="give redis://, rediss:// or unix://"):
         read_redis_url()
+
+
+OWN = "postgres://slotserve:x%20y%2F@postgres:5432/slotserve"
+FOR_HOSTS = [
+    ("", OWN),
+    (
+        "postgres://slotserve@10.0.0.1/slotserve",
+        "postgres://slotserve:x%20y%2F@10.0.0.1/slotserve",
+    ),
+    ("postgres://host:z@10.0.0.1/slotserve", "postgres://host:z@10.0.0.1/slotserve"),
+    ("unix:///tmp/v.sock", "unix:///tmp/v.sock"),
+]
+
+
+@pytest.mark.parametrize(("url", "told"), FOR_HOSTS)
+def test_hosts_are_told_the_same_password_unless_they_have_their_own(url: str, told: str) -> None:
+    assert url_for_hosts(url, OWN) == told
+    assert url_for_hosts(url, "sqlite:///file") == (url or "sqlite:///file")

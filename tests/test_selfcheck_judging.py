@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from slotserve.selfcheck.facts import ReachFacts
 from slotserve.selfcheck.findings import Finding, Level, has_trouble, verdict
 from slotserve.selfcheck.judging import CHECKS, judge
 from tests.selfcheck_facts import database, disk, edge, facts, head, host, valkey, zones
@@ -36,6 +37,7 @@ BROKEN: list[tuple[str, Level, str, dict[str, Any]]] = [
     ("settings", TROUBLE, "No buffer.", {"settings": {"No buffer.": "Raise it."}}),
     ("settings", WARNING, "No keys.", {"warnings": {"No keys.": ""}}),
     ("valkey", TROUBLE, "does not answer: gone", {"valkey": "gone"}),
+    ("valkey", WARNING, "asks for no password", {"reach": ReachFacts(open_valkey="10.0.0.1")}),
     (
         "workers",
         TROUBLE,
@@ -78,6 +80,17 @@ BROKEN: list[tuple[str, Level, str, dict[str, Any]]] = [
     ),
     ("hosts", OK, "No host has joined yet.", {"database": database(hosts=())}),
     ("hosts", UNKNOWN, "Not looked at", {"database": "refused"}),
+    ("joining", OK, "Other machines can join", {}),
+    ("joining", OK, "this machine. Set it.", {"reach": ReachFacts(why_not="Set it.")}),
+    (
+        "joining",
+        WARNING,
+        "Set it.",
+        {
+            "reach": ReachFacts(why_not="Set it."),
+            "database": database(hosts=(host(is_elsewhere=True),)),
+        },
+    ),
     ("table", TROUBLE, "No route table has been published", {"valkey": valkey(head=None)}),
     ("table", TROUBLE, "cannot be read: not signed.", {"valkey": valkey(head="not signed")}),
     ("table", TROUBLE, "last confirmed 90 s ago", {"valkey": valkey(head=head(seconds_ago=90))}),

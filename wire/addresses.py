@@ -1,6 +1,6 @@
 """Addresses of the database and of Valkey, with passwords that may have settings of their own."""
 
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from wire.env import SettingError, read_secret
 
@@ -26,6 +26,17 @@ def read_database_url(default: str) -> str:
     return _with_password("DATABASE_URL", url, "SLOTSERVE_DATABASE_PASSWORD", password)
 
 
+def url_for_hosts(url: str, own: str) -> str:
+    """The URL under which other machines reach what this one reaches as `own`: by default the same.
+
+    One without a password has that of `own`.
+    """
+    parts, password = urlsplit(url), urlsplit(own).password
+    if not url or not parts.hostname or parts.password or not password:
+        return url or own
+    return _with(url, unquote(password))
+
+
 def _with_password(setting: str, url: str, name: str, password: str) -> str:
     """The URL with the password, where that has a setting of its own."""
     if not password:
@@ -35,6 +46,11 @@ def _with_password(setting: str, url: str, name: str, password: str) -> str:
         raise SettingError(f"{name} is set, but {setting} names no host that would ask for it")
     if parts.password:
         raise SettingError(f"{setting} has a password and {name} is set, too: keep one of them")
+    return _with(url, password)
+
+
+def _with(url: str, password: str) -> str:
+    parts = urlsplit(url)
     user, _, place = parts.netloc.rpartition("@")
     netloc = f"{user}:{quote(password, safe='')}@{place}"
     return urlunsplit(parts._replace(netloc=netloc))

@@ -7,7 +7,7 @@ a `HostReport` and a `LlamaServer` by the host, the rest by `lanes.services`.
 from lanes.models.catalogue import A_PROJECTOR, GONE, ModelFile, ModelFolder, ModelKind
 from lanes.models.gpus import GpuState, HostGpus, LaneMinute
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
-from lanes.models.joining import JoinToken
+from lanes.models.joining import JoinToken, TokenState
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
 from lanes.models.notices import Notice
 from lanes.models.presets import Engine, Preset, PresetRevision
@@ -43,5 +43,6 @@ __all__ = [
     "PresetRevision",
     "ReloadRequest",
     "Runtime",
+    "TokenState",
     "slug_validator",
 ]

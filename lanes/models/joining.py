@@ -1,7 +1,19 @@
 """Tokens with which a machine becomes a host."""
 
+from datetime import datetime
+from enum import StrEnum
+
 from django.conf import settings
 from django.db import models
+
+
+class TokenState(StrEnum):
+    """What a join token is good for."""
+
+    WAITING = "waiting"  # for its machine
+    USED = "used"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
 
 
 class JoinToken(models.Model):
@@ -27,3 +39,11 @@ class JoinToken(models.Model):
 
     def __str__(self) -> str:
         return f"join {self.key} until {self.expires_at:%Y-%m-%d %H:%M}"
+
+    def state(self, now: datetime) -> TokenState:
+        """Where it stands at `now`."""
+        if self.revoked_at is not None:
+            return TokenState.REVOKED
+        if self.used_at is not None:
+            return TokenState.USED
+        return TokenState.WAITING if now < self.expires_at else TokenState.EXPIRED

@@ -14,11 +14,11 @@ from rest_framework.views import APIView
 
 from bookings import deleting
 from gateway.models import Scope
-from lanes import host_services, joining
+from lanes import clock, host_services, joining
 from lanes.models import Host, HostReport
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from slotserve.api.errors import refuse
-from slotserve.hosts import HostOverview, hosts_for_people, overview
+from slotserve.hosts import HostOverview, JoinTokenView, hosts_for_people, join_tokens, overview
 
 
 class HostReportSerializer(serializers.ModelSerializer[HostReport]):
@@ -80,18 +80,37 @@ class NewJoinTokenSerializer(serializers.Serializer[Any]):
     )
 
 
-class JoinTokenSerializer(serializers.Serializer[Any]):
-    """A join token: shown once."""
+class NewlyMadeTokenSerializer(serializers.Serializer[Any]):
+    """A join token: its text is shown this once."""
 
+    id = serializers.IntegerField()
     token = serializers.CharField()
     key = serializers.CharField()
     expires_at = serializers.DateTimeField()
 
 
+class JoinTokenSerializer(serializers.Serializer[JoinTokenView]):
+    """A join token without its text. `state`: waiting, joining (used, and the host's worker has not
+    looked since), used, revoked or expired."""
+
+    id = serializers.IntegerField(source="token.pk")
+    key = serializers.CharField(source="token.key")
+    name = serializers.CharField(source="token.name")
+    address = serializers.CharField(source="token.address")
+    state = serializers.ChoiceField(["waiting", "joining", "used", "revoked", "expired"])
+    made_by = serializers.CharField(source="token.made_by.username", default=None, allow_null=True)
+    made_at = serializers.DateTimeField(source="token.made_at")
+    expires_at = serializers.DateTimeField(source="token.expires_at")
+    used_at = serializers.DateTimeField(source="token.used_at", allow_null=True)
+    revoked_at = serializers.DateTimeField(source="token.revoked_at", allow_null=True)
+
+
 class JoinSerializer(serializers.Serializer[Any]):
-    """A machine that wants to be a host."""
+    """A machine that wants to be a host. With a secret of its own (`machine`) it may ask again with
+    the same token until its worker has looked."""
 
     token = serializers.CharField(max_length=200)
+    machine = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
 
 
 class JoinedHostSerializer(serializers.Serializer[Any]):
@@ -118,12 +137,13 @@ class JoinView(APIView):
 
     @extend_schema(request=JoinSerializer, responses=JoinedSerializer, auth=[])
     def post(self, request: Request) -> Response:
-        """Exchange a join token for a host's settings; it works once."""
+        """Exchange a join token for a host's settings; it works for one machine."""
         if settings.SLOTSERVE_HTTPS and not request.is_secure():
             return refuse(Refusal("needs_tls", "Ask by https://…: passwords come back."))
         asked = JoinSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        joined = joining.join(asked.validated_data["token"])
+        said = asked.validated_data
+        joined = joining.join(said["token"], said["machine"])
         if isinstance(joined, Refusal):
             return refuse(joined)
         return Response(JoinedSerializer(joined).data, headers={"Cache-Control": "no-store"})
@@ -169,9 +189,16 @@ class HostViewSet(viewsets.GenericViewSet[Host]):
         refusal = deleting.delete_host(self._host(key), actor=self._actor)
         return refuse(refusal) if refusal else Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=NewJoinTokenSerializer, responses={201: JoinTokenSerializer})
-    @action(detail=False, methods=["post"], url_path="join-tokens")
+    @extend_schema(responses=JoinTokenSerializer(many=True))
+    @action(detail=False, url_path="join-tokens")
     def join_tokens(self, request: Request) -> Response:
+        """The join tokens of the last month, the newest first, without their texts."""
+        page = self.paginate_queryset(join_tokens(clock.database_now())) or []
+        return self.get_paginated_response([JoinTokenSerializer(view).data for view in page])
+
+    @extend_schema(request=NewJoinTokenSerializer, responses={201: NewlyMadeTokenSerializer})
+    @join_tokens.mapping.post
+    def make_join_token(self, request: Request) -> Response:
         """Make a token with which one machine becomes a host; its text is told this once."""
         asked = NewJoinTokenSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
@@ -179,8 +206,17 @@ class HostViewSet(viewsets.GenericViewSet[Host]):
         if isinstance(made, Refusal):
             return refuse(made)
         token, text = made
-        shown = {"token": text, "key": token.key, "expires_at": token.expires_at}
-        return Response(JoinTokenSerializer(shown).data, status=status.HTTP_201_CREATED)
+        shown = {"id": token.pk, "token": text, "key": token.key, "expires_at": token.expires_at}
+        return Response(NewlyMadeTokenSerializer(shown).data, status=status.HTTP_201_CREATED)
+
+    @extend_schema(responses={204: None})
+    @action(detail=False, methods=["delete"], url_path=r"join-tokens/(?P<pk>\d{1,18})")
+    def revoke_join_token(self, request: Request, pk: str) -> Response:
+        """Revoke a join token; a machine that has used it keeps what it was told."""
+        said = joining.revoke_join_token(int(pk), actor=self._actor)
+        if isinstance(said, Refusal):
+            return refuse(said)
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
     @property
     def _actor(self) -> User:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from slotserve.joining import environment_file, unit
+from slotserve.joining import environment_file, preparing, unit
 from slotserve.joining.asking import JoinError, Told, ask
 from slotserve.worker_command import worker_argv
 
@@ -25,8 +25,7 @@ def main(arguments: list[str]) -> int:
     file: Path = options.data / FILE
     try:
         if not file.exists():
-            told = ask(options.url, options.token)
-            _write(file, told, options)
+            told = _exchange(file, options)
             print(f"This machine is the host {told.key} now; its settings are in {file}.")
         environment = {**_own(os.environ), **environment_file.read(file)}
         _check(environment)
@@ -56,13 +55,16 @@ def read_options(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _write(file: Path, told: Told, options: argparse.Namespace) -> None:
-    environment = {**told.environment, "SLOTSERVE_DATA": str(options.data)}
-    if options.run_as:
-        environment["SLOTSERVE_RUN_AS"] = options.run_as
-    if options.llama_server:
-        environment["SLOTSERVE_LLAMA_SERVER"] = options.llama_server
-    environment_file.write(file, environment)
+def _exchange(file: Path, options: argparse.Namespace) -> Told:
+    """Spend the token when nothing of this machine is in the way any more; it may be given again
+    until that has succeeded."""
+    preparing.look(options)
+    if options.service:
+        unit.look(file, sys.executable)
+    told = ask(options.url, options.token, preparing.machine_of(options.data))
+    environment_file.write(file, {**told.environment, **preparing.own_settings(options)})
+    preparing.forget_machine(options.data)
+    return told
 
 
 def _own(present: Mapping[str, str]) -> dict[str, str]:

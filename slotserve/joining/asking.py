@@ -28,12 +28,15 @@ class Told:
     environment: dict[str, str]
 
 
-def ask(url: str, token: str) -> Told:
-    """Exchange the token. Passwords come back, so plain HTTP goes over private networks alone."""
+def ask(url: str, token: str, machine: str = "") -> Told:
+    """Exchange the token. Passwords come back, so plain HTTP goes over private networks alone.
+
+    With the same secret `machine` the same token may be exchanged again: an answer may get lost.
+    """
     _refuse_public_http(url)
     request = urllib.request.Request(  # noqa: S310 - http and https alone, checked above
         f"{url.rstrip('/')}/api/v1/hosts/join/",
-        data=json.dumps({"token": token}).encode(),
+        data=json.dumps({"token": token, "machine": machine}).encode(),
         headers={"Content-Type": "application/json", "Accept": "application/json"},
         method="POST",
     )

@@ -16,13 +16,26 @@ class EnvironmentFileError(ValueError):
 
 def write(path: Path, environment: Mapping[str, str]) -> None:
     """All of it or nothing, for its owner's eyes alone."""
-    text = "".join(_line(name, value) for name, value in environment.items())
+    write_text(path, text_of(environment))
+
+
+def text_of(environment: Mapping[str, str]) -> str:
+    """What the file will hold."""
+    return "".join(_line(name, value) for name, value in environment.items())
+
+
+def write_text(path: Path, text: str) -> None:
+    """A file for its owner's eyes alone: all of it or nothing; its folder is made."""
     path.parent.mkdir(mode=0o711, parents=True, exist_ok=True)  # servers' user passes through
     draft = path.with_name(f"{path.name}.{os.getpid()}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w") as out:
-        out.write(text)
-    draft.replace(path)
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as out:
+            out.write(text)
+        draft.replace(path)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def read(path: Path) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """A systemd service for a host's worker."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -36,13 +37,21 @@ def text_of(file: Path, python: str, argv: tuple[str, ...]) -> str:
     return TEXT.format(root=ROOT, file=file, command=" ".join((python, *argv)))
 
 
-def install(file: Path, python: str, argv: tuple[str, ...], units: Path = UNITS) -> str:
-    """Write it, enable it, start it now; the sentence to say."""
-    text = text_of(file, python, argv)
+def look(file: Path, python: str, units: Path = UNITS) -> str:
+    """Whether a service can be installed here; where systemctl is. JoinError: it cannot."""
+    text_of(file, python, ())
     program = shutil.which("systemctl")
     if program is None or not Path("/run/systemd/system").is_dir():
         raise JoinError("there is no systemd here: leave --service out to run the worker itself.")
-    (units / NAME).write_text(text)
+    if not os.access(units, os.W_OK):
+        raise JoinError(f"{units} cannot be written to: a service is installed as root.")
+    return program
+
+
+def install(file: Path, python: str, argv: tuple[str, ...], units: Path = UNITS) -> str:
+    """Write it, enable it, start it now; the sentence to say."""
+    program = look(file, python, units)
+    (units / NAME).write_text(text_of(file, python, argv))
     for words in (("daemon-reload",), ("enable", NAME), ("restart", NAME)):
         done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
         if done.returncode:

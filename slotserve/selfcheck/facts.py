@@ -17,6 +17,7 @@ class HostFacts:
     name: str
     has_lanes: bool  # enabled ones
     troubles: tuple[Trouble, ...] = ()
+    is_elsewhere: bool = False  # its address is no loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,14 @@ class ValkeyFacts:
     queues: frozenset[str]  # that living workers take tasks from
     usage_waiting: int
     usage_dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReachFacts:
+    """Database and Valkey as other machines see them."""
+
+    why_not: str = ""  # why no machine can join; empty: one can
+    open_valkey: str = ""  # where Valkey answers others without a password
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +80,6 @@ class Facts:
     valkey: ValkeyFacts | str
     disks: tuple[DiskFacts, ...]
     zones: ZoneFacts
+    reach: ReachFacts
     settings: Mapping[str, str]  # complaint -> what to do: of Django's checks, errors only
     warnings: Mapping[str, str]  # the same of warnings

@@ -6,7 +6,7 @@ from slotserve.selfcheck.facts import Facts
 from slotserve.selfcheck.findings import Finding, Named
 from slotserve.selfcheck.judging_machine import clocks, disk, zones
 from slotserve.selfcheck.judging_traffic import edges, table, usage
-from slotserve.selfcheck.judging_workers import hosts, workers
+from slotserve.selfcheck.judging_workers import hosts, joining, workers
 
 DATABASE = Named("database", "Database")
 MIGRATIONS = Named("migrations", "Migrations")
@@ -70,6 +70,13 @@ def valkey(facts: Facts) -> Finding:
     if isinstance(facts.valkey, str):
         words = f"Valkey does not answer: {facts.valkey}"
         return VALKEY.trouble(words, "Start it, or correct REDIS_URL.")
+    if facts.reach.open_valkey:
+        return VALKEY.warning(
+            f"Valkey at {facts.reach.open_valkey} asks for no password: whoever reaches it reads "
+            "and writes all that is in it.",
+            "Give it a user with a password (docs/operations.md, Adding a host), and put both into "
+            "REDIS_URL.",
+        )
     return VALKEY.ok("Valkey answers.")
 
 
@@ -81,6 +88,7 @@ CHECKS: tuple[Callable[[Facts], Finding], ...] = (
     valkey,
     workers,
     hosts,
+    joining,
     table,
     edges,
     usage,

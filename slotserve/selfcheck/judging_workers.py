@@ -7,6 +7,7 @@ from slotserve.selfcheck.findings import Finding, Named
 
 WORKERS = Named("workers", "Workers")
 HOSTS = Named("hosts", "Hosts")
+JOINING = Named("joining", "Joining of hosts")
 PLAN_QUEUE = "plan"
 GRAVE = GONE | {"bad_address", "clock_skew", "driver_failing"}  # its lanes serve nobody, or wrongly
 
@@ -38,3 +39,14 @@ def hosts(facts: Facts) -> Finding:
     is_grave = any(host.has_lanes and trouble.code in GRAVE for host, trouble in found)
     make = HOSTS.trouble if is_grave else HOSTS.warning
     return make(f"{words[0].upper()}{words[1:]}.", advice)
+
+
+def joining(facts: Facts) -> Finding:
+    """Other machines can join; where none has, they need not."""
+    why_not = facts.reach.why_not
+    if not why_not:
+        return JOINING.ok("Other machines can join as hosts.")
+    known = () if isinstance(facts.database, str) else facts.database.hosts
+    if any(host.is_elsewhere for host in known):
+        return JOINING.warning(why_not, "Hosts that are there go on; none can be added.")
+    return JOINING.ok(f"All hosts are this machine. {why_not}")

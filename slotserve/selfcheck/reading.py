@@ -15,9 +15,18 @@ from django.db.migrations.executor import MigrationExecutor
 
 from bookings.guards import guards_present
 from lanes.host_reports import read_clocks
+from lanes.host_services import is_loopback
 from lanes.host_watch import hosts_with_facts, troubles_of
 from lanes.models import Lane
-from slotserve.selfcheck.facts import DatabaseFacts, DiskFacts, Facts, HostFacts, ZoneFacts
+from lanes.reach import open_to_all, why_not_for_others
+from slotserve.selfcheck.facts import (
+    DatabaseFacts,
+    DiskFacts,
+    Facts,
+    HostFacts,
+    ReachFacts,
+    ZoneFacts,
+)
 from slotserve.selfcheck.reading_valkey import read_valkey
 from wire.env import read_path
 
@@ -33,6 +42,7 @@ def read_facts() -> Facts:
         valkey=read_valkey(is_database_up=isinstance(database, DatabaseFacts)),
         disks=tuple(read_disk(path) for path in _folders()),
         zones=read_zones(),
+        reach=read_reach(),
         settings=_of_level(complaints, ERROR),
         warnings=_of_level(complaints, WARNING),
     )
@@ -59,6 +69,12 @@ def read_disk(path: Path) -> DiskFacts:
         return DiskFacts(str(path), free, free_files, os.access(path, os.W_OK | os.X_OK))
     except OSError:
         return DiskFacts(str(path), 0, 0.0, is_writable=False)
+
+
+def read_reach() -> ReachFacts:
+    """What of database and Valkey is open to other machines, by the settings."""
+    refusal = why_not_for_others()
+    return ReachFacts(refusal.words if refusal else "", open_to_all(settings.REDIS_URL))
 
 
 def read_zones() -> ZoneFacts:
@@ -98,7 +114,10 @@ def _unapplied() -> tuple[str, ...]:
 def _hosts() -> tuple[HostFacts, ...]:
     used = set(Lane.objects.filter(enabled=True).values_list("host_id", flat=True))
     hosts = hosts_with_facts().order_by("name")
-    return tuple(HostFacts(h.key, h.name, h.pk in used, tuple(troubles_of(h))) for h in hosts)
+    return tuple(
+        HostFacts(h.key, h.name, h.pk in used, tuple(troubles_of(h)), not is_loopback(h.address))
+        for h in hosts
+    )
 
 
 def _complaints() -> list[CheckMessage]:

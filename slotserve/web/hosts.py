@@ -1,8 +1,10 @@
 """The pages of hosts, for administrators."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -10,10 +12,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import deleting
-from lanes import host_services, joining
+from lanes import clock, host_services, joining
+from lanes.host_services import is_loopback
 from lanes.models import Host
+from lanes.reach import why_not_for_others
 from lanes.refusals import Refusal
-from slotserve.hosts import hosts_for_people, overview
+from slotserve.hosts import hosts_for_people, join_tokens, overview
 from slotserve.web.access import staff_required
 from slotserve.web.answers import member, say
 from slotserve.web.fields import StyledForm
@@ -57,23 +61,43 @@ def add(request: HttpRequest) -> HttpResponse:
             form.add_error(None, made.words)
         else:
             token, text = made
+    pages = (settings.SLOTSERVE_WEB_URL or request.build_absolute_uri("/")).rstrip("/")
     context = {
         "form": form,
         "token": token,
         "text": text,
-        "pages": request.build_absolute_uri("/").rstrip("/"),
-        "refusal": joining.why_not_for_others(),
+        "pages": pages,
+        "is_pages_unfit": _is_here(pages) and not (token and is_loopback(token.address)),
+        "refusal": why_not_for_others(),
     }
     return render(request, "add_host.html", context, status=400 if form.errors else 200)
+
+
+def _is_here(url: str) -> bool:
+    """Whether no other machine reaches these pages by that address."""
+    return is_loopback(urlsplit(url).hostname or "localhost")
 
 
 @staff_required
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """Every host: whether it is there, how it is, what is wrong."""
-    views = [overview(host) for host in hosts_for_people()]
+    hosts = list(hosts_for_people())
+    context = {
+        "hosts": [overview(host) for host in hosts],
+        "tokens": join_tokens(clock.database_now(), hosts),
+    }
     name = "_hosts.html" if request.htmx else "hosts.html"  # type: ignore[attr-defined]
-    return render(request, name, {"hosts": views})
+    return render(request, name, context)
+
+
+@staff_required
+@require_POST
+def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
+    """End a join token."""
+    said = joining.revoke_join_token(pk, actor=member(request))
+    say(request, said if isinstance(said, Refusal) else None, "The join token is revoked.")
+    return redirect("hosts")
 
 
 @staff_required

@@ -15,6 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 from lanes import host_reports, ports, ticks
 from lanes.host_health import SKEW_SECONDS
 from lanes.models import Host
+from lanes.reach import open_to_all
 from lanes.refusals import Refusal
 from lanes.services import register_host
 
@@ -95,3 +96,6 @@ def _notes() -> Iterator[str]:
             "model servers run as the worker's own user and could read its settings; give "
             "--run-as USER" + ("." if os.geteuid() == 0 else ", as root.")
         )
+    place = open_to_all(settings.REDIS_URL)
+    if place:
+        yield f"Valkey at {place} asks for no password: whoever reaches it orders what runs here."

@@ -1,0 +1,64 @@
+"""Whether other machines reach this installation's database and Valkey, and may."""
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from lanes.host_services import is_loopback
+from lanes.refusals import Refusal
+
+# What hosts use, what this machine uses, and which of its forms go over a network.
+PLACES = (
+    ("SLOTSERVE_HOSTS_DATABASE_URL", "DATABASE_URL", frozenset({"postgres", "postgresql"})),
+    ("SLOTSERVE_HOSTS_REDIS_URL", "REDIS_URL", frozenset({"redis", "rediss"})),
+)
+
+
+def why_not_for_others(address: str = "") -> Refusal | None:
+    """Why a machine could not reach database and Valkey, or must not; `address` is the machine's.
+
+    One with a loopback address is this very machine.
+    """
+    is_here = is_loopback(address)
+    found = {
+        name: f"{own} {words}"
+        for name, own, schemes in PLACES
+        if (words := _why_not(getattr(settings, name), schemes, is_here=is_here))
+    }
+    if not found:
+        return None
+    advice = (
+        f"Set {' and '.join(found)} to what other machines use: an address of a private network or "
+        "a full name, with a password; and give each host its own address there"
+    )
+    return Refusal("not_for_others", f"No machine can join: {'; '.join(found.values())}. {advice}.")
+
+
+def open_to_all(url: str) -> str:
+    """Where Valkey answers without a password though others reach it; empty: it does not."""
+    parts = urlsplit(url)
+    place = parts.hostname or ""
+    is_network = parts.scheme in {"redis", "rediss"}
+    return place if is_network and not parts.password and not is_loopback(place) else ""
+
+
+def _why_not(url: str, schemes: frozenset[str], *, is_here: bool) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in schemes:
+        return "is a file or a socket of this machine (bin/up's own are)"
+    if not parts.password:
+        return "has no password"
+    host = parts.hostname or "localhost"
+    if is_loopback(host):
+        return "" if is_here else "names this machine's loopback"
+    return "" if _is_known_elsewhere(host) else f"names {host}, which is known here alone"
+
+
+def _is_known_elsewhere(host: str) -> bool:
+    """Whether it is an address or a full name; containers know each other by names with no dot."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return "." in host.strip(".")
+    return True
