@@ -219,3 +219,41 @@ def streaming(hosts: TwoHosts, slug: str) -> Iterator[list[str]]:
         reading = pool.submit(read)
         yield lines
         reading.result()
+
+
+# what a host may not do in Valkey, and in the database
+COMMANDS = [
+    "CONFIG GET *",
+    "ACL LIST",
+    "FLUSHALL",
+    "KEYS *",
+    "CLIENT LIST",
+    "MONITOR",
+]
+QUERIES = [
+    "select * from gateway_apitoken",
+    "select * from bookings_booking",
+    "update auth_user set is_staff = true",
+    "create table of_host ()",
+    "drop table lanes_host",
+]
+
+
+def test_a_host_has_the_rights_of_the_docs_and_no_others(hosts: TwoHosts) -> None:
+    book(hosts, "far", "qwen")
+    hosts.until(lambda: hosts.is_phase("far", "ready", "qwen"))
+    assert hosts.refused_by_valkey() == []  # in all that the tests before did, too
+    assert "permission denied" not in (hosts.folder / "postgres.log").read_text()
+    for command in COMMANDS:
+        assert "no permissions" in hosts.valkey(*command.split()), command
+    for query in QUERIES:
+        said = hosts.sql_of_host(query)
+        assert "permission denied" in said or "must be owner" in said, query
+    assert hosts.sql_of_host("select key from lanes_host order by key") == "a\nb"
+
+
+@pytest.mark.parametrize(("user", "password"), [("slotserve_host", "wrong"), ("default", "any")])
+def test_valkey_lets_nobody_in_without_a_password(
+    hosts: TwoHosts, user: str, password: str
+) -> None:
+    assert "invalid username-password" in hosts.valkey("PING", user=user, password=password)

