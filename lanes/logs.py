@@ -177,3 +177,11 @@ def _make_room(folder: str) -> None:
             os.replace(folder, f"{folder}.1")
         for _start, path in _files(folder):
             os.unlink(path)
+
+
+def without_secret(text: bytes, secret: bytes) -> tuple[bytes, bytes]:
+    """The text without the secret, and apart from it an end that may be the beginning of one."""
+    told = text.replace(secret, b"[API key]") if secret else text
+    longest = min(max(len(secret) - 1, 0), len(told))
+    begun = next((n for n in range(longest, 0, -1) if told.endswith(secret[:n])), 0)
+    return told[: len(told) - begun], told[len(told) - begun :]

@@ -3,8 +3,7 @@
 Started as a script (`python -I shim.py`) that reads one JSON object from its standard input, so
 that no secret is in argv or on disk. Standard library only: it must start fast and outlive the
 worker.
-Exit codes: 0 the server ran and ended, 64 no complete order came, 69 too late, 71 it could not be
-started, 75 the lane is locked.
+Exit codes: those of `lanes.shim_status`; 1 when it failed itself, as with a full disk.
 """
 
 import contextlib
@@ -24,9 +23,9 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from lanes.failures.kernel import MemoryWatch
-from lanes.logs import RotatingLog
+from lanes.logs import RotatingLog, without_secret
+from lanes.shim_status import LOCKED, NO_ORDER, NOT_STARTED, TOO_LATE
 
-NO_ORDER, TOO_LATE, NOT_STARTED, LOCKED = 64, 69, 71, 75
 LOCK_SECONDS = 0.5  # a look tests the lock for an instant: that must not turn a shim away
 LOG_SECONDS = 0.3  # how long what is left in the pipe is read after the end
 AFTERWARDS_SECONDS = 60.0  # for what removes a server that is no process of ours
@@ -202,14 +201,6 @@ def _copy_output(process: "subprocess.Popen[bytes]", order: dict[str, Any]) -> t
     reader = threading.Thread(target=copy, daemon=True)
     reader.start()
     return reader
-
-
-def without_secret(text: bytes, secret: bytes) -> tuple[bytes, bytes]:
-    """The text without the secret, and apart from it an end that may be the beginning of one."""
-    told = text.replace(secret, b"[API key]") if secret else text
-    longest = min(max(len(secret) - 1, 0), len(told))
-    begun = next((n for n in range(longest, 0, -1) if told.endswith(secret[:n])), 0)
-    return told[: len(told) - begun], told[len(told) - begun :]
 
 
 def _write(path: str, record: dict[str, Any]) -> None:

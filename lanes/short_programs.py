@@ -26,14 +26,18 @@ class Output:
 
 
 def start(
-    argv: Sequence[str], environment: Mapping[str, str], run_as: Mapping[str, Any] | None = None
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    run_as: Mapping[str, Any] | None = None,
+    *,
+    folder: str = "/",
 ) -> "subprocess.Popen[bytes]":
     """Start it in a session of its own; `finish` has to follow. OSError, ValueError or
     SubprocessError: it cannot be started."""
     return subprocess.Popen(
         argv,
         env=environment,
-        cwd="/",
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -80,6 +80,7 @@ class Seen:
     trouble: str = ""  # what keeps an answering server from being ready
     is_port_foreign: bool = False  # somebody else's process listens there
     barrier: Barrier = Barrier.UNKNOWN
+    is_stillborn: bool = False  # its shim ended of itself before it wrote anything down
     is_locked: bool = False  # somebody holds the lane's lock
     is_memory_free: bool = True
     shortage: str = ""  # why what is wanted has no room on the cards

@@ -31,6 +31,7 @@ class _State:
     lock: threading.Lock = field(default_factory=threading.Lock)
     by_pid: dict[int, _Watched] = field(default_factory=dict)
     children: dict[int, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    shims: dict[int, "subprocess.Popen[bytes]"] = field(default_factory=dict)  # newest, by lane
     thread: threading.Thread | None = None
     wake: int | None = None  # written to when a shim is added
 
@@ -60,15 +61,17 @@ def own(child: "subprocess.Popen[bytes]", lane_pk: int, host_key: str) -> None:
     """Watch a shim that this process has just started, and reap it at its end."""
     found = processes.stat(child.pid)
     with _state.lock:
-        _state.children[child.pid] = child
+        _state.children[child.pid] = _state.shims[lane_pk] = child
     if found is not None:
         adopt(lane_pk, host_key, child.pid, found.ticks)
 
 
-def bury_later(child: "subprocess.Popen[bytes]") -> None:
-    """Reap this child once it has ended; nobody is told."""
+def shim_status(lane_pk: int) -> int | None:
+    """How the shim ended that this process started last on the lane; None: it lives, or there was
+    none."""
     with _state.lock:
-        _state.children[child.pid] = child
+        child = _state.shims.get(lane_pk)
+        return child.poll() if child is not None else None
 
 
 def reap() -> None:

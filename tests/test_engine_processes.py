@@ -12,9 +12,11 @@ import psutil
 import pytest
 from pytest_django import Settings
 
+from lanes import records
 from lanes.logs import read_tail
 from lanes.models import Lane, LaneEvent, PresetFailure, Runtime
 from tests import builders, fleet
+from tests.test_short_programs import is_gone
 
 pytest_plugins = ["tests.fleet_fixtures"]
 pytestmark = [pytest.mark.process, pytest.mark.django_db]
@@ -229,6 +231,31 @@ def test_a_stop_command_that_does_nothing_is_followed_by_term(
     fleet.look_until(lane, fleet.is_phase(lane, "stopped"))
     assert stopped.read_text() == "by TERM"
     fleet.look_until(lane, lambda: not fleet.servers(lane.pk))  # what the command left is swept
+
+
+def test_a_stop_command_s_output_is_bounded_and_its_group_ends_when_its_time_is_over(
+    lane: Lane, model: Path, tmp_path: Path
+) -> None:
+    helper = tmp_path / "helper"
+    script = (
+        "import os, subprocess; print(os.environ['API_KEY'], flush=True);"
+        "p = subprocess.Popen(['sleep', '600'], env={});"
+        f"open({str(helper)!r}, 'w').write(str(p.pid));"
+        "[os.write(1, b'x' * 65536) for _ in range(1600)]; print(flush=True); p.wait()"
+    )
+    serve = [*ANY, "serve", "--port", "${PORT}"]
+    options = {"health_path": "/ping", "stop_command": [sys.executable, "-c", script]}
+    variables = {"API_KEY": "${API_KEY}"}
+    runtime = ready(lane, "command", model, *serve, options=options, environment=variables)
+    fleet.order(lane, None)
+    fleet.look_until(lane, fleet.is_phase(lane, "stopped"))
+    said = records.folder() / f"{lane.pk}.stop"
+    fleet.until(said.exists)
+    fleet.until(lambda: is_gone(int(helper.read_text())))  # it carries no mark of ours
+    text = said.read_text()
+    assert text.startswith("[API key]\nxxxx")
+    assert fleet.key_of(runtime) not in text
+    assert len(text) < 70_000
 
 
 def test_a_program_that_the_host_does_not_allow_is_not_started(

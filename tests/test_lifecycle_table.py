@@ -117,6 +117,16 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
         replace(with_runtime(UNBORN, started_at=ago(6)), is_locked=True),
         Sweep(),
     ),
+    "its shim ended of itself": (
+        KEEP,
+        replace(with_runtime(UNBORN, started_at=ago(1)), is_stillborn=True),
+        MarkFailed(),
+    ),
+    "its shim ended of itself, but the lane is locked": (
+        KEEP,
+        replace(with_runtime(UNBORN, started_at=ago(1)), is_stillborn=True, is_locked=True),
+        Sweep(),
+    ),
     "its shim is young, whatever the clock says": (
         KEEP,
         replace(with_runtime(UNBORN, started_at=later(99)), age=2),
