@@ -1,10 +1,11 @@
-"""Carrying out one step of `next_step`. Returns whether the lane may be looked at again at once."""
+"""Carrying out one step of `next_step`. Returns when the lane is to be looked at again."""
 
 import signal
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
-from lanes import ending, records, reporting, seeing, starting, stop_command
+from lanes import ending, records, reporting, seeing, starting, stillborn, stop_command
 from lanes.containers import asking as containers
 from lanes.engines import registry
 from lanes.failures.causes import Cause, Evidence, FailureWords, Kind
@@ -34,10 +35,23 @@ from lanes.steps import (
 LOG_BYTES = 65536  # of its end: tracebacks of several processes may follow the cause
 
 
-def act(step: Step, sight: Sight) -> bool:
-    """Do it. True: facts have changed, decide again; False: give the host a moment first."""
+class Again(Enum):
+    """When to look again after a step."""
+
+    AT_ONCE = "facts have changed"
+    SOON = "the host needs a moment"
+    WITH_OTHERS = "nothing changes by asking again: at the host's next look"
+
+
+def act(step: Step, sight: Sight) -> Again:
+    """Do it, and say when to decide again."""
     if isinstance(step, Start):
         return _start(step, sight)
+    return Again.AT_ONCE if _act(step, sight) else Again.SOON
+
+
+def _act(step: Step, sight: Sight) -> bool:
+    """Whether facts have changed."""
     if isinstance(step, Sweep):
         return _sweep(sight)
     if isinstance(step, MarkBlocked):
@@ -56,11 +70,16 @@ def report_identity(sight: Sight) -> None:
     reporting.report(sight, runtime, **columns)
 
 
-def _start(step: Start, sight: Sight) -> bool:
+def _start(step: Start, sight: Sight) -> Again:
     started = starting.start(sight.lane, step)
     if isinstance(started, Refusal):
         reporting.tell_once(sight.lane, sight.now, "refused", started.words)
-    return started is None
+        return Again.WITH_OTHERS
+    if isinstance(started, starting.NotSpawned):
+        runtime = started.runtime
+        cause = stillborn.cause_of(sight.lane, started.error, _words(runtime))
+        reporting.report_failed(sight, runtime, cause, counts=True, was_steady=False)
+    return Again.SOON if isinstance(started, Runtime) else Again.AT_ONCE
 
 
 def _sweep(sight: Sight) -> bool:
@@ -144,6 +163,8 @@ def _cause_of_end(step: MarkFailed, sight: Sight, runtime: Runtime) -> Cause:
     """Why a server is gone: what was said when it was given up, else what it left behind."""
     if runtime.reason:
         return reporting.cause_told(runtime)
+    if sight.seen.is_stillborn:
+        return stillborn.cause_of_death(sight.lane, _words(runtime))
     if step.reason:
         return stated_cause(Kind.UNKNOWN, step.reason, _words(runtime))
     record = sight.record

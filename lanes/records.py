@@ -76,6 +76,11 @@ def lock_path(lane_pk: int) -> Path:
     return folder() / f"{lane_pk}.lock"
 
 
+def shim_errors(lane_pk: int) -> Path:
+    """What the shim of a lane's newest server wrote about its own failure."""
+    return folder() / f"{lane_pk}.shim"
+
+
 def installation_id() -> str:
     """This data folder's own name, made once, by which its processes are known."""
     path = Path(settings.SLOTSERVE_DATA) / "installation-id"

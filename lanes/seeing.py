@@ -7,7 +7,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Prefetch, QuerySet
 
-from lanes import barrier, clock, probing, processes, records
+from lanes import barrier, clock, probing, processes, records, stillborn
 from lanes.containers import asking as containers
 from lanes.containers.launching import note_of
 from lanes.engines import registry
@@ -147,6 +147,7 @@ def _seen_with(
             process,
             age=_age(record) or _age_of_shim(left),
             exit_status=record.exit_status if record else None,
+            is_stillborn=process is Process.UNBORN and stillborn.has_died(lane.pk),
             is_locked=is_locked or bool(left) or containers.has_left(record),
         )
     health = probing.Health()

@@ -14,6 +14,7 @@ import secrets
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,15 @@ START_SECONDS = 5.0  # a shim that comes later does nothing; less than Limits.sp
 PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
 
 
-def start(lane: Lane, step: Start) -> Runtime | Refusal | None:
+@dataclass(frozen=True, slots=True)
+class NotSpawned:
+    """A runtime whose shim could not be started."""
+
+    runtime: Runtime
+    error: Exception
+
+
+def start(lane: Lane, step: Start) -> Runtime | NotSpawned | Refusal | None:
     """Start what the order wants now. None: the order has changed or somebody was first."""
     key = secrets.token_hex(32)  # no program takes it for a flag, and no file for a number
     try:
@@ -56,8 +65,13 @@ def start(lane: Lane, step: Start) -> Runtime | Refusal | None:
     except IntegrityError:
         log.info("not started lane=%s reason=it has a server already", lane)
         return None
-    if isinstance(runtime, Runtime):
+    if not isinstance(runtime, Runtime):
+        return runtime
+    try:
         spawn(lane, runtime, key)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        log.exception("shim not started lane=%s", lane.slug)
+        return NotSpawned(runtime, error)  # what it got of its order is not whole: it does nothing
     return runtime
 
 
@@ -70,8 +84,7 @@ def spawn(lane: Lane, runtime: Runtime, key: str) -> None:
         **records.marks(lane.pk),
         processes.SHIM: "1",
     }
-    errors = records.folder() / f"{lane.pk}.shim"
-    with errors.open("wb") as stderr:
+    with records.shim_errors(lane.pk).open("wb") as stderr:
         child = subprocess.Popen(
             [sys.executable, "-I", SHIM],
             stdin=subprocess.PIPE,

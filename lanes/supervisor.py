@@ -20,6 +20,7 @@ from lanes import (
     ticks,
     watch,
 )
+from lanes.acting import Again
 from lanes.catalogue import scanning
 from lanes.containers import asking as containers
 from lanes.gpus import polling
@@ -93,7 +94,8 @@ def _is_at_rest(sight: Sight | None) -> bool:
 
 
 def _converge(lane: Lane) -> float | None:
-    """Step after step until one needs time; seconds to the next look, None when all is well."""
+    """Step after step until one needs time; seconds to the next look, None when the host's
+    own next look is soon enough."""
     for _ in range(MOST_STEPS):
         sight = see(lane)
         if sight is None:
@@ -105,7 +107,10 @@ def _converge(lane: Lane) -> float | None:
         if isinstance(step, KeepWaiting):
             return step.next_look
         log.debug("lane=%s step=%s", lane.slug, step)
-        if not acting.act(step, sight):
+        again = acting.act(step, sight)
+        if again is Again.WITH_OTHERS:
+            return None
+        if again is Again.SOON:
             return MOVING_LOOK
     return LOADING_LOOK
 

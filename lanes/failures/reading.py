@@ -44,9 +44,10 @@ def read_cause(evidence: Evidence, words: FailureWords) -> Cause:
     return _finished(cause or _ended(evidence, lines, words), words)
 
 
-def stated_cause(kind: Kind, reason: str, words: FailureWords) -> Cause:
+def stated_cause(kind: Kind, reason: str, words: FailureWords, *, line: str = "") -> Cause:
     """A cause that no log had to name, such as that a probe found."""
-    return _finished(Cause(kind, f"{reason[:1].upper()}{reason[1:].rstrip('.')}."), words)
+    sentence = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+    return _finished(Cause(kind, sentence, line), words)
 
 
 def _lines(log_tail: str, words: FailureWords) -> list[str]:
