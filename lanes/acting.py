@@ -9,7 +9,7 @@ from lanes import ending, records, reporting, seeing, starting, stillborn, stop_
 from lanes.containers import asking as containers
 from lanes.engines import registry
 from lanes.failures.causes import Cause, Evidence, FailureWords, Kind
-from lanes.failures.reading import read_cause, stated_cause
+from lanes.failures.reading import read_cause, stated_cause, without_folders
 from lanes.logs import read_tail
 from lanes.models import Runtime
 from lanes.refusals import Refusal
@@ -169,9 +169,8 @@ def _cause_of_end(step: MarkFailed, sight: Sight, runtime: Runtime) -> Cause:
         return stated_cause(Kind.UNKNOWN, step.reason, _words(runtime))
     record = sight.record
     if record and record.error:
-        return stated_cause(
-            Kind.PROGRAM, f"it could not be started: {record.error}", _words(runtime)
-        )
+        why = f"it could not be started: {without_folders(record.error)}"
+        return stated_cause(Kind.PROGRAM, why, _words(runtime), line=record.error)
     return read_cause(_evidence(sight, runtime), _words(runtime))
 
 

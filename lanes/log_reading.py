@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import redis
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from lanes import log_pages, log_text
@@ -44,6 +45,12 @@ class Piece:
     has_more: bool  # more is there already
     is_over: bool  # the run has ended and this is all
     note: str  # what is wrong with the log, a sentence
+
+
+def may_read(person: User) -> bool:
+    """Whether this person may read servers' logs, and lines out of them: they can hold prompts and
+    paths of others, so administrators alone may."""
+    return person.is_active and person.is_staff
 
 
 def runs(lane: Lane) -> QuerySet[Runtime]:

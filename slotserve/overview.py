@@ -1,14 +1,16 @@
 """What a person or program is shown of lanes: order, runtime, bookings, progress. Reads only."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.contrib.auth.models import User
 from django.db.models import OuterRef, QuerySet, Subquery, Window
 from django.db.models.functions import RowNumber
 
 from bookings.models import Booking, State
 from lanes.estimates import ALMOST, eta, load_estimates, progress
+from lanes.log_reading import may_read
 from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
 from slotserve.troubles import Trouble, trouble_of
 
@@ -70,6 +72,7 @@ class _Facts:
     choices: dict[int, ManualChoice]
     failures: dict[int, list[PresetFailure]]
     estimates: dict[tuple[int, int], float]
+    has_lines: bool  # whether lines of logs may be shown
 
 
 def lanes_for_people() -> QuerySet[Lane]:
@@ -77,8 +80,8 @@ def lanes_for_people() -> QuerySet[Lane]:
     return Lane.objects.select_related("host", "default_preset").prefetch_related("gpus")
 
 
-def overviews(lanes: Iterable[Lane], now: datetime) -> list[LaneOverview]:
-    """The lanes at `now`, in their order; a fixed number of queries."""
+def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOverview]:
+    """The lanes at `now` as this person may see them, in their order; a fixed number of queries."""
     lanes = list(lanes)
     orders = Order.objects.filter(lane__in=lanes).select_related("target__preset")
     choices = ManualChoice.objects.filter(lane__in=lanes, ended_at=None, until__gt=now)
@@ -90,6 +93,7 @@ def overviews(lanes: Iterable[Lane], now: datetime) -> list[LaneOverview]:
         bookings=_claims(lanes, now),
         choices={choice.lane_id: choice for choice in choices.select_related("preset")},
         failures=_failures(lanes),
+        has_lines=may_read(viewer),
         estimates=load_estimates([(r.lane_id, r.revision.preset_id) for r in runtimes.values()]),
     )
     return [_overview(lane, facts) for lane in lanes]
@@ -138,6 +142,9 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
     claims = facts.bookings.get(lane.pk, [])
     pair = (lane.pk, runtime.revision.preset_id if runtime else 0)
     estimate = facts.estimates.get(pair)
+    trouble = trouble_of(runtime, order, facts.failures.get(lane.pk, []), facts.now)
+    if trouble is not None and not facts.has_lines:
+        trouble = replace(trouble, line="")
     loading = None if lane.host.unreachable_since else _loading(runtime, estimate, facts.now)
     return LaneOverview(
         lane=lane,
@@ -147,7 +154,7 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
         booking=next((b for b in claims if b.start <= facts.now), None),
         next_booking=next((b for b in claims if b.start > facts.now), None),
         choice=facts.choices.get(lane.pk),
-        trouble=trouble_of(runtime, order, facts.failures.get(lane.pk, []), facts.now),
+        trouble=trouble,
         estimate=estimate,
         progress=loading[0] if loading else None,
         eta=loading[1] if loading else None,

@@ -16,7 +16,7 @@ class Trouble:
     revision: PresetRevision
     kind: str  # a word for programs; lanes/failures/causes.py has them
     sentence: str
-    line: str  # where it was read; empty: nothing was written about it
+    line: str  # where it was read; empty: nothing was written about it, or not for this person
     advice: str
     count: int  # failures in a row
     retry_at: datetime | None  # None: its moment has come, or the default serves: the decision says

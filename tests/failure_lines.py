@@ -121,7 +121,7 @@ COMMON_LINES = [
     (
         Kind.FILE_MISSING,
         "PermissionError: [Errno 13] Permission denied: '/models/qwen/config.json'",
-        "/models/qwen/config.json may not be read by the user that runs model servers.",
+        "config.json may not be read by the user that runs model servers.",
     ),
     (
         Kind.UNSUPPORTED,

@@ -60,12 +60,12 @@ LLAMA_LINES = [
         Kind.FILE_MISSING,
         "0.1 E gguf_init_from_file: failed to open GGUF file '/m/a b.gguf' "
         "(No such file or directory)",
-        "The model file /m/a b.gguf does not exist on this host.",
+        "The model file a b.gguf does not exist on this host.",
     ),
     (
         Kind.FILE_MISSING,
         "0.1 E gguf_init_from_file: failed to open GGUF file '/m/x.gguf' (Permission denied)",
-        "The model file /m/x.gguf cannot be opened (Permission denied).",
+        "The model file x.gguf cannot be opened (Permission denied).",
     ),
     (
         Kind.FILE_BROKEN,

@@ -79,8 +79,8 @@ def test_a_failed_server_shows_why_and_what_to_try(lane: Lane, preset: Preset, s
     text = show()
     assert "demo: failed" in text
     assert (
-        "qwen does not run The GPU ran out of memory. What to try: Lower -ngl or -c. Read in: "
-        "CUDA error: out of memory Failed 2 times in a row; next try at "
+        "qwen does not run The GPU ran out of memory. What to try: Lower -ngl or -c. "
+        "Failed 2 times in a row; next try at "
     ) in text
 
 

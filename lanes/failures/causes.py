@@ -102,7 +102,7 @@ class FailureWords:
     Its patterns are asked before the common ones, in their order: causes stand before what follows
     from them; `late_patterns` after all others, for what only says that something failed.
     `harmless` are lines that hold words of a failure though the server goes on.
-    `error_lines`: how its log marks an error; the group is the text without its head.
+    `error_lines`: how its log marks an error.
     """
 
     program: str

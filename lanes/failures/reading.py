@@ -12,6 +12,7 @@ _ERROR_LINE = re.compile(
     r"^(?:\S+ )?(?:error|fatal(?: error)?):? (.+)$|^((?:[\w.]+\.)?\w*(?:Error|Exception): .+)$",
     re.IGNORECASE,
 )
+_FOLDERS = re.compile(r"(?<![\w:/.~-])/(?:[^/\s'\"]+/)+")  # of whole paths
 _NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 _SIGNALS: dict[int, tuple[Kind, str]] = {
@@ -50,6 +51,13 @@ def stated_cause(kind: Kind, reason: str, words: FailureWords, *, line: str = ""
     return _finished(Cause(kind, sentence, line), words)
 
 
+def without_folders(text: str) -> str:
+    """The text with the names of files alone: their folders are in the line it was read in."""
+    if text.startswith("/"):
+        return text.rstrip("/").rpartition("/")[2]
+    return _FOLDERS.sub("", text)
+
+
 def _lines(log_tail: str, words: FailureWords) -> list[str]:
     lines = [_NOT_TEXT.sub("", line).strip() for line in log_tail.splitlines()]
     if words.harmless is None:
@@ -75,7 +83,7 @@ def _named(lines: list[str], words: FailureWords) -> Cause | None:
 
 
 def _said(one: Pattern, found: re.Match[str], words: FailureWords) -> Cause:
-    groups = [(group or "")[:MOST_QUOTED] for group in found.groups()]
+    groups = [without_folders(group or "")[:MOST_QUOTED] for group in found.groups()]
     return Cause(
         one.kind,
         _filled(one.sentence, words, groups),
@@ -95,14 +103,14 @@ def _too_late(cause: Cause | None, lines: list[str], words: FailureWords, second
     """It lives, but was not ready in time."""
     late = f"It did not become ready within {seconds:g} s"
     if cause is None:
-        return Cause(Kind.TIMEOUT, f"{late}.", _last_error(lines, words)[0])
+        return Cause(Kind.TIMEOUT, f"{late}.", _last_error(lines, words))
     return Cause(cause.kind, f"{late}: {cause.sentence}", cause.line, cause.advice)
 
 
 def _ended(evidence: Evidence, lines: list[str], words: FailureWords) -> Cause:
     """What is left when no line names a cause."""
     number = _signal_number(evidence.exit_status)
-    line, text = _last_error(lines, words)
+    line = _last_error(lines, words)
     if evidence.memory_kills:
         who = "it" if number == signal.SIGKILL else "a process beside it"
         sentence = f"The kernel killed {who}: there was no memory left on the host."
@@ -110,9 +118,9 @@ def _ended(evidence: Evidence, lines: list[str], words: FailureWords) -> Cause:
     if number in _SIGNALS:
         kind, sentence = _SIGNALS[number]
         return Cause(kind, _filled(sentence, words), line)
-    quoted = f'; its last error: "{text[:MOST_QUOTED].strip()}".' if text else ""
-    sentence = _ending(number, evidence.exit_status) + (quoted or " and its log names no error.")
-    return Cause(Kind.UNKNOWN, sentence, line)
+    # No word of a line that nobody knows: it may hold somebody's prompt.
+    more = "; the last error in its log may say why." if line else " and its log names no error."
+    return Cause(Kind.UNKNOWN, _ending(number, evidence.exit_status) + more, line)
 
 
 def _signal_number(exit_status: int | None) -> int:
@@ -132,13 +140,12 @@ def _ending(number: int, exit_status: int | None) -> str:
     return f"It ended with status {exit_status}"
 
 
-def _last_error(lines: list[str], words: FailureWords) -> tuple[str, str]:
-    """The last line that says it is an error, and its text; empty when there is none."""
+def _last_error(lines: list[str], words: FailureWords) -> str:
+    """The last line that says it is an error; empty when there is none."""
     for line in reversed(lines):
-        found = (words.error_lines and words.error_lines.search(line)) or _ERROR_LINE.search(line)
-        if found:
-            return line, next(filter(None, found.groups()), line)
-    return "", ""
+        if (words.error_lines and words.error_lines.search(line)) or _ERROR_LINE.search(line):
+            return line
+    return ""
 
 
 def _finished(cause: Cause, words: FailureWords) -> Cause:

@@ -48,7 +48,9 @@ class FailureSerializer(serializers.Serializer[Any]):
     preset = serializers.CharField(source="revision.preset.slug")
     kind = serializers.ChoiceField(choices=[kind.value for kind in Kind])
     sentence = serializers.CharField()
-    line = serializers.CharField()
+    line = serializers.CharField(
+        help_text="of the log or the kernel that it was read in: for administrators alone"
+    )
     advice = serializers.CharField()
     count = serializers.IntegerField()
     retry_at = serializers.DateTimeField(allow_null=True)

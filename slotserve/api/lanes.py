@@ -117,7 +117,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     def log(self, request: Request, slug: str) -> Response | StreamingHttpResponse:
         """The model server's own output, of this run or an earlier one (administrators)."""
         lane = self._lane(slug)
-        if not self._actor.is_staff:
+        if not log_reading.may_read(self._actor):
             return refuse(lane_logs.ADMINISTRATORS)
         return lane_logs.read_log(lane, request)
 
@@ -126,7 +126,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     def runs(self, request: Request, slug: str) -> Response:
         """The newest runs of the model server, whose logs are kept (administrators)."""
         lane = self._lane(slug)
-        if not self._actor.is_staff:
+        if not log_reading.may_read(self._actor):
             return refuse(lane_logs.ADMINISTRATORS)
         return Response(lane_logs.RunSerializer([*log_reading.runs(lane)], many=True).data)
 
@@ -155,7 +155,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
 
     def _shown(self, lanes: Sequence[Lane]) -> Any:
         context = {"is_administrator": self._actor.is_staff}
-        found = overviews(lanes, clock.database_now())
+        found = overviews(lanes, clock.database_now(), self._actor)
         return [shapes.LaneOverviewSerializer(view, context=context).data for view in found]
 
     def _save(self, lane: Lane | None, wish: dict[str, Any], code: int) -> Response:

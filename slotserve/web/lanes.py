@@ -29,7 +29,7 @@ CLAIMS_SHOWN = 20
 def overview(request: HttpRequest) -> HttpResponse:
     """All lanes with what they do now; the fragment alone for a refresh."""
     now = clock.database_now()
-    lanes = overviews(lanes_for_people().order_by("name"), now)
+    lanes = overviews(lanes_for_people().order_by("name"), now, member(request))
     template = "_lanes.html" if request.htmx else "overview.html"  # type: ignore[attr-defined]
     return render(request, template, {"lanes": lanes, "notice": notice(now)})
 
@@ -91,7 +91,7 @@ def retry(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> HttpResponse:
-    (view,) = overviews([lane], now)
+    (view,) = overviews([lane], now, member(request))
     claims = lane.bookings.current(now).select_related("owner", "preset")[:CLAIMS_SHOWN]
     context = {
         "view": view,
