@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-import psutil
 import pytest
 from pytest_django import Settings
 
@@ -18,8 +17,10 @@ from lanes.models import Host, LlamaServer, Preset
 from lanes.preset_notes import notes_of
 from lanes.starting import server_spec
 from tests import builders
+from tests.fleet import until
 from tests.standins import llama_server
 from tests.test_api_bookings import signed_in
+from tests.test_short_programs import is_gone
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db]
 Install = Callable[[str], Path]
@@ -99,7 +100,7 @@ def test_a_program_that_does_not_answer_is_told_of_and_nothing_is_left(
     assert words in known.trouble
     assert known.flags == []
     if pids.exists():
-        assert not is_running(int(pids.read_text()))
+        until(lambda: is_gone(int(pids.read_text())))
     preset = builders.preset(arguments=["--no-mmap"])
     assert notes_of(read(preset)) == [
         f"Nobody knows which flags llama-server on test-host takes: {known.trouble}."
@@ -195,11 +196,3 @@ def launched(lane: object, preset: Preset) -> tuple[str, ...]:
 def read(preset: Preset) -> Preset:
     """As the database has it now."""
     return Preset.objects.get(pk=preset.pk)
-
-
-def is_running(pid: int) -> bool:
-    """Whether this process lives and is no zombie."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
