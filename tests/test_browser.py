@@ -30,6 +30,8 @@ STAFF_PAGES = [
     "/administration/models/",
     "/administration/models/new/",
     "/administration/models/folders/new/",
+    "/administration/hosts/",
+    "/administration/hosts/add/",
     "/lanes/demo/log/",
 ]
 

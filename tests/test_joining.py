@@ -2,12 +2,15 @@
 
 import io
 import json
+import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
@@ -150,6 +153,53 @@ def test_a_revoked_token_lets_nobody_in() -> None:
     assert code(joining.revoke_join_token(token.pk + 1, actor=None)) == "not_found"
     member = builders.person("member")
     assert code(joining.revoke_join_token(token.pk, actor=member)) == "not_administrator"
+
+
+def at_once(steps: list[Callable[[], object]]) -> list[str]:
+    """What each of these answers, each in a thread and a connection of its own."""
+    barrier, said = threading.Barrier(len(steps)), []
+
+    def run(step: Callable[[], object]) -> None:
+        barrier.wait()
+        try:
+            said.append(code(step()))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(step,)) for step in steps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(said)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_machines_that_join_in_the_same_moment_one_is_the_host() -> None:
+    first, second = made(), made()
+    JoinToken.objects.update(revoked_at=None)
+    said = at_once(
+        [
+            lambda: joining.join(first, "one"),
+            lambda: joining.join(second, "two"),
+            lambda: joining.join(second, "three"),
+        ]
+    )
+    assert said == ["bad_join_token", "bad_join_token", "done"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_token_made_while_another_is_used_lets_nobody_else_in() -> None:
+    text, tokens = made(), []
+
+    def make_another() -> object:
+        token = make()
+        tokens.extend([] if isinstance(token, Refusal) else [token[1]])
+        return token
+
+    said = at_once([lambda: joining.join(text, "one"), make_another])
+    said += [code(joining.join(token, "two")) for token in tokens]
+    assert said.count("done") - len(tokens) == 1
 
 
 def test_tokens_of_long_ago_are_forgotten(moment: Moment) -> None:

@@ -17,10 +17,13 @@ from lanes.host_services import is_loopback
 from lanes.models import Host
 from lanes.reach import why_not_for_others
 from lanes.refusals import Refusal
+from lanes.version import code_version
 from slotserve.hosts import hosts_for_people, join_tokens, overview
 from slotserve.web.access import staff_required
 from slotserve.web.answers import member, say
 from slotserve.web.fields import StyledForm
+
+ORDER = ("unreachable", "trouble", "unknown", "well")  # what somebody must look at comes first
 
 
 class HostForm(StyledForm):
@@ -69,6 +72,7 @@ def add(request: HttpRequest) -> HttpResponse:
         "pages": pages,
         "is_pages_unfit": _is_here(pages) and not (token and is_loopback(token.address)),
         "refusal": why_not_for_others(),
+        "version": code_version(),
     }
     return render(request, "add_host.html", context, status=400 if form.errors else 200)
 
@@ -83,8 +87,9 @@ def _is_here(url: str) -> bool:
 def page(request: HttpRequest) -> HttpResponse:
     """Every host: whether it is there, how it is, what is wrong."""
     hosts = list(hosts_for_people())
+    views = [overview(host) for host in hosts]
     context = {
-        "hosts": [overview(host) for host in hosts],
+        "hosts": sorted(views, key=lambda view: ORDER.index(view.state)),
         "tokens": join_tokens(clock.database_now(), hosts),
     }
     name = "_hosts.html" if request.htmx else "hosts.html"  # type: ignore[attr-defined]
