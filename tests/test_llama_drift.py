@@ -8,17 +8,15 @@ from lanes.engines import llama_drift, llama_help
 from lanes.engines.llama_flags import is_owned
 from tests.standins import llama_server
 
-OLD, NEW = (
-    llama_help.flags_of(llama_server.COMMON + llama_server.SERVER + own)
-    for own in (llama_server.OLD, llama_server.NEW)
-)
+OLD, NEW, BARE = (llama_help.flags_of(text) for _, text in llama_server.VERSIONS.values())
 
 
 def test_a_help_names_every_flag_that_is_taken() -> None:
     common = {"-h", "--help", "--usage", "--version", "-c", "--ctx-size", "-fa", "--flash-attn"}
     common |= {"-m", "--model", "--host", "--port", "--swa-full", "--tools"}
     drafts = {"--draft", "--draft-n", "--draft-max"}
-    old = common | drafts | {"--mlock", "--no-mmap", "-a", "--alias"}
+    common |= {"-a", "--alias"}
+    old = common | drafts | {"--mlock", "--no-mmap"}
     assert sorted(OLD) == sorted(old)
     assert sorted(NEW) == sorted(common | {"--load-mode", "--spec-draft-n-max"})
 
@@ -84,11 +82,11 @@ def test_whatever_the_build_nothing_of_ours_comes_in(
     ]
 
 
-def test_a_flag_of_ours_that_a_build_lacks_is_left_out_with_its_value() -> None:
-    assert llama_drift.without_unknown(("--alias", "qwen"), NEW) == ()
-    assert llama_drift.without_unknown(("--alias", "qwen"), OLD) == ("--alias", "qwen")
+def test_a_name_that_a_build_does_not_take_is_left_out_with_a_note() -> None:
+    assert llama_drift.named("qwen", BARE) == ()
+    assert llama_drift.named("qwen", OLD) == ("--alias", "qwen")
     only_short = (OLD | {"-a"}) - {"--alias"}
-    assert llama_drift.without_unknown(("--alias", "qwen"), only_short) == ("-a", "qwen")
+    assert llama_drift.named("qwen", only_short) == ("-a", "qwen")
 
 
 @pytest.mark.parametrize(
@@ -110,6 +108,7 @@ def test_a_flag_of_ours_that_a_build_lacks_is_left_out_with_its_value() -> None:
         ("--tool", NEW, "B does not know --tool."),
         ("--zzz k3y", NEW, "B does not know --zzz."),
         ("-c 1", NEW, ""),
+        ("-c 1", BARE, "B has no --alias: it is started without a name."),
         ("--zzz", frozenset(), ""),
     ],
 )

@@ -125,9 +125,21 @@ def test_a_start_is_in_the_words_of_what_was_asked(host: Host, install: Install)
     assert launched(lane, preset)[-3:] == ("--no-mmap", "-c", "1")  # nobody has asked it yet
     probe()
     assert launched(lane, preset)[-4:] == ("-c", "1", "--load-mode", "none")
-    assert "--alias" not in launched(lane, preset)
+    assert "--alias" in launched(lane, preset)
     install(of_version("OLD") + "\n# another")  # not asked yet: nothing is changed
     assert launched(lane, preset)[-3:] == ("--no-mmap", "-c", "1")
+
+
+def test_a_build_without_names_is_started_without_one_and_that_is_told(
+    host: Host, install: Install
+) -> None:
+    install(of_version("BARE"))
+    probe()
+    preset = builders.preset()
+    assert "--alias" not in launched(builders.lane(), preset)
+    assert notes_of(read(preset)) == [
+        "llama-server 99999 (0000000) on test-host has no --alias: it is started without a name."
+    ]
 
 
 def test_a_container_s_program_is_not_the_host_s(host: Host, install: Install) -> None:

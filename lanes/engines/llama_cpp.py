@@ -15,7 +15,7 @@ from django.conf import settings
 from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
 from lanes.engines.forms import Form
 from lanes.engines.hosting import gpus, passed_on
-from lanes.engines.llama_drift import fitted, without_unknown
+from lanes.engines.llama_drift import fitted, named
 from lanes.engines.llama_facts import facts
 from lanes.engines.llama_failures import LLAMA
 from lanes.engines.llama_flags import allowed_environment, without_owned
@@ -59,7 +59,7 @@ class LlamaCpp(EngineAdapter):
         kept, _ = without_owned(spec.arguments)
         place = ("--host", spec.address, "--port", str(spec.port))
         own = fitted(("-m", spec.model_path, *place), spec.flags).words
-        name = without_unknown(("--alias", spec.alias), spec.flags)
+        name = named(spec.alias, spec.flags)
         words = program()
         argv = (*words, *own, *name, *fitted(kept, spec.flags).words)
         return Launch(argv, _environment(spec), program_words=len(words))

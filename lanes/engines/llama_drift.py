@@ -33,6 +33,7 @@ _GROUPS = (
 _TWINS: Mapping[str, tuple[str, ...]] = {
     name: tuple(group.split()) for group in _GROUPS for name in group.split()
 }
+NAME = "--alias"
 _MODE = "--load-mode"
 _MODE_NAMES = frozenset({_MODE, "-lm"})
 _SWITCHES: Mapping[str, tuple[str, bool]] = {
@@ -76,16 +77,17 @@ def fitted(words: Sequence[str], flags: frozenset[str]) -> Fitted:
     return Fitted(tuple(named), tuple(changed), tuple(dict.fromkeys(unknown)))
 
 
-def without_unknown(words: Sequence[str], flags: frozenset[str]) -> tuple[str, ...]:
-    """A flag of ours with its value, as this build takes it; nothing when it has no such flag."""
-    found = fitted(words, flags)
+def named(alias: str, flags: frozenset[str]) -> tuple[str, ...]:
+    """The server's name as this build takes it; nothing when it takes none: it serves without."""
+    found = fitted((NAME, alias), flags)
     return () if found.unknown else found.words
 
 
 def notes(words: Sequence[str], flags: frozenset[str], program: str) -> list[str]:
     """For the preset's author: what this program, with version and host, makes of the words."""
     found = fitted(words, flags)
-    told = [f"{program} does not know {was}: {_given(now)}." for was, now in found.changed]
+    told = [] if named("x", flags) else [f"{program} has no {NAME}: it is started without a name."]
+    told += [f"{program} does not know {was}: {_given(now)}." for was, now in found.changed]
     return told + [
         f"{program} does not know {name}{_nearest(name, words, flags)}." for name in found.unknown
     ]

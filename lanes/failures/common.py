@@ -199,14 +199,14 @@ PROGRAM: tuple[Pattern, ...] = (
     ),
     pattern(
         Kind.ARGUMENT,
-        r"error: unrecognized arguments: (.+)$|[Nn]o such option:? (\S+)",
+        r"error: unrecognized arguments: (\S+)|[Nn]o such option:? (\S+)",
         "{program} does not know the argument {any}.",
         "Take it out of the preset.",
     ),
     pattern(
         Kind.ARGUMENT,
-        r"error: (argument .+)$|error: (the following arguments are required: .+)$",
-        "{program} does not take its arguments: {any}.",
+        r"error: (argument [^:]+):|error: (the following arguments are required: .+)$",
+        "{program} does not take its arguments: {any}.",  # no values: members read it, too
     ),
     pattern(
         Kind.INSTRUCTION,

@@ -1,4 +1,4 @@
-"""A llama-server of two versions, by its flags alone: `python llama_server.py OLD|NEW …`.
+"""A llama-server of three versions, by its flags alone: `python llama_server.py OLD|NEW|BARE …`.
 
 Help and errors are written as common/arg.cpp does. It serves nothing: it ends when it is started.
 """
@@ -24,11 +24,13 @@ SERVER = """\
        --swa-full                       use full-size SWA cache
 --tools TOOL1,TOOL2,...                 experimental: which tools to enable
 """
+NAMED = """\
+-a,    --alias STRING                   set alias for model name
+"""
 OLD = """\
 --mlock                                 force system to keep model in RAM
 --no-mmap                               do not memory-map model
 --draft, --draft-n, --draft-max N       number of tokens to draft (default: 16)
--a,    --alias STRING                   set alias for model name
 """
 NEW = """\
 --load-mode {auto,none,mmap,mlock,mmap+mlock,dio}
@@ -41,11 +43,18 @@ NEW = """\
 """
 
 
+VERSIONS = {
+    "OLD": ("10068 (571d0d5)", COMMON + SERVER + NAMED + OLD),
+    "NEW": ("11434 (18ef86e)", COMMON + SERVER + NAMED + NEW),
+    "BARE": ("99999 (0000000)", COMMON + SERVER + NEW),
+}
+
+
 def main() -> int:
     version, *words = sys.argv[1:]
-    number, own = ("10068 (571d0d5)", OLD) if version == "OLD" else ("11434 (18ef86e)", NEW)
+    number, text = VERSIONS[version]
     if words == ["--help"]:
-        sys.stdout.write(COMMON + SERVER + own)
+        sys.stdout.write(text)
         return 0
     if words == ["--version"]:
         sys.stderr.write("ggml_cuda_init: found 1 CUDA devices:\n")
