@@ -101,8 +101,7 @@ def test_members_see_no_hosts(host: Host, stranger: Client, page: str) -> None:
 
 def test_the_administration_counts_hosts_in_trouble(host: Host, client: Client) -> None:
     assert "in trouble" not in text_of(client.get("/administration/"))
-    host.alarms = ["unreachable"]
-    host.save()
+    lose(host)
     assert "Hosts 1 in trouble" in text_of(client.get("/administration/"))
 
 

@@ -498,3 +498,9 @@ def test_the_command_prints_the_token_alone(moment: Moment) -> None:
     assert JoinToken.objects.get().expires_at == moment.now + timedelta(minutes=5)
     with pytest.raises(CommandError, match="no address of one machine"):
         call_command("create_join_token", "gpu2", "0.0.0.0")
+
+
+def test_a_host_that_was_deleted_is_told_how_to_join_anew(settings: Settings) -> None:
+    settings.SLOTSERVE_HOST_KEY = "gone"
+    with pytest.raises(CommandError, match=r"was deleted\. Remove .*/environment, join anew"):
+        call_command("check_host")

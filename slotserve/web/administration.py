@@ -9,7 +9,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from bookings import deleting
 from lanes import presets, services
-from lanes.models import Host, Lane, ModelFile, Preset
+from lanes.host_watch import hosts_with_facts, troubles_of
+from lanes.models import Lane, ModelFile, Preset
 from lanes.preset_notes import notes_of, notes_of_host
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
@@ -28,7 +29,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "lanes": lanes,
         "presets": [(preset, notes_of(preset)) for preset in presets_here],
         "gone_models": ModelFile.objects.exclude(missing_since=None).count(),
-        "sick_hosts": Host.objects.exclude(alarms=[]).count(),
+        "sick_hosts": sum(bool(troubles_of(host)) for host in hosts_with_facts()),
     }
     return render(request, "administration.html", context)
 

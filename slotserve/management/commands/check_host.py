@@ -56,7 +56,10 @@ class Command(BaseCommand):
             raise CommandError(f"The database at {place} does not let us in: {words}") from error
         if found is None:
             key = settings.SLOTSERVE_HOST_KEY
-            raise CommandError(f"There is no host {key!r}: it was deleted, join anew.")
+            file = settings.SLOTSERVE_DATA / "environment"
+            raise CommandError(
+                f"There is no host {key!r}: it was deleted. Remove {file}, join anew."
+            )
         return found
 
     def _valkey(self) -> None:
