@@ -22,11 +22,11 @@ from pathlib import Path
 import django
 
 from bench.fake_llama_server import write_wrapper
-from bench.fault_parts.site import environment
+from bench.fault_parts.settings import environment
 from bench.fault_parts.stack import Stack, free_ports, temporary_folder, wait_for
 
 folder = temporary_folder()
-os.environ.update(environment(folder))
+os.environ.update(environment(folder, 1))
 django.setup()
 
 from lanes import processes  # noqa: E402

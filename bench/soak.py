@@ -63,7 +63,7 @@ def main() -> int:
         installation.migrate()
         program = write_wrapper(installation.folder / "llama-server", log)
         host = Host.objects.create(key=HOST_KEY, name=HOST_KEY)
-        keys = set_up(host, installation.folder)
+        keys = set_up([host], installation.folder)
         installation.start_workers(SLOTSERVE_LLAMA_SERVER=str(program))
         edges = Edges(3, installation.folder / "edge.log")
         slots = book_all(turns(wanted.minutes * 60))

@@ -3,6 +3,7 @@
 Nobody is served wrongly, nothing is orphaned, nothing starts twice, and nothing is guessed.
 """
 
+import os
 import tempfile
 import threading
 import time
@@ -17,14 +18,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests import netns
-from tests.two_hosts import DRAIN, SILENT, TwoHosts, two_hosts
+from bench import netns
+from bench.two_hosts import SILENT, TwoHosts, two_hosts
+from tests.far_servers import model_servers, starts, wrapper
 
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(bool(netns.why_not()), reason=netns.why_not() or "they can be used"),
 ]
 LANES = {"a": "near", "b": "far"}
+DRAIN = 4.0
+SETTINGS = {"SLOTSERVE_DRAIN_SECONDS": str(DRAIN), "SLOTSERVE_STOP_TIMEOUT_SECONDS": "3"}
 PRESETS = ("qwen", "smol", "slow-coder")
 
 
@@ -33,7 +37,7 @@ def hosts() -> Iterator[TwoHosts]:
     """Both machines with a lane and three presets each, which people may call."""
     with tempfile.TemporaryDirectory(prefix="ssn-") as folder:
         Path(folder).chmod(0o755)  # PostgreSQL is another user
-        with two_hosts(Path(folder)) as running:
+        with two_hosts(Path(folder), wrapper(Path(folder)), SETTINGS) as running:
             assert "database and Valkey answer" in running.join_b()
             running.start_worker_b()
             for key, slug in LANES.items():
@@ -55,14 +59,12 @@ def _whole(hosts: TwoHosts) -> Iterator[None]:
         hosts.rest("POST", f"bookings/{booking['id']}/release/")
     for slug in LANES.values():
         hosts.until(partial(hosts.is_phase, slug, "stopped"))
-    hosts.until(lambda: not hosts.model_servers())
+    hosts.until(lambda: not model_servers(hosts))
     for slug in LANES.values():
-        assert "DOUBLE" not in hosts.starts(slug)
+        assert "DOUBLE" not in starts(hosts, slug)
 
 
 def _furnish(hosts: TwoHosts, key: str, slug: str) -> None:
-    address = {"a": hosts.a, "b": hosts.b}[key].address
-    assert hosts.rest("PATCH", f"hosts/{key}/", {"address": address}).status_code == 200
     file = hosts.folder / f"{key}.gguf"
     file.write_bytes(b"GGUF")
     said = {"host": key, "path": str(file), "name": f"file of {key}"}
@@ -139,7 +141,7 @@ def test_a_link_cut_while_a_model_serves_costs_no_server_and_serves_nobody_wrong
 ) -> None:
     book(hosts, "far", "qwen")
     hosts.until(lambda: hosts.is_phase("far", "ready", "qwen"))
-    (pid,) = hosts.model_servers()
+    (pid,) = model_servers(hosts)
     with calling(hosts, "far", "owner") as owner, calling(hosts, "far", "stranger") as stranger:
         is_told(hosts, owner, 200, "qwen")
         known_at = time.monotonic()  # by the gateway's table, too
@@ -151,7 +153,7 @@ def test_a_link_cut_while_a_model_serves_costs_no_server_and_serves_nobody_wrong
         hosts.b.heal()
         hosts.until(lambda: not hosts.is_unreachable("far"))
         is_told(hosts, owner, 200, "qwen")
-    assert set(hosts.model_servers()) == {pid}
+    assert set(model_servers(hosts)) == {pid}
     assert stranger.served == set()
     assert owner.served == {"qwen"}
     told = {(status, word) for status, word in owner.since(known_at) if status != 200}
@@ -160,24 +162,24 @@ def test_a_link_cut_while_a_model_serves_costs_no_server_and_serves_nobody_wrong
 
 
 def test_a_model_that_loads_behind_a_cut_link_is_found_loaded(hosts: TwoHosts) -> None:
-    before = len(hosts.starts("far"))
+    before = len(starts(hosts, "far"))
     book(hosts, "far", "slow-coder")
     with calling(hosts, "far", "owner") as owner, calling(hosts, "far", "stranger") as stranger:
         hosts.until(lambda: hosts.is_phase("far", "starting", "slow-coder"))
-        hosts.until(lambda: "slow-coder" in hosts.model_servers().values())
-        (pid,) = hosts.model_servers()
+        hosts.until(lambda: "slow-coder" in model_servers(hosts).values())
+        (pid,) = model_servers(hosts)
         hosts.b.cut()
         hosts.until(lambda: hosts.is_unreachable("far"))
         is_told(hosts, owner, 503, "host_unreachable")
         hosts.b.heal()
         is_told(hosts, owner, 200, "slow-coder")
-    assert set(hosts.model_servers()) == {pid}
-    assert hosts.starts("far")[before:] == ["slow-coder"]
+    assert set(model_servers(hosts)) == {pid}
+    assert starts(hosts, "far")[before:] == ["slow-coder"]
     assert (owner.served, stranger.served) == ({"slow-coder"}, set())
 
 
 def test_a_drain_behind_a_cut_link_ends_as_it_was_ordered(hosts: TwoHosts) -> None:
-    before = len(hosts.starts("far"))
+    before = len(starts(hosts, "far"))
     booking = book(hosts, "far", "qwen")
     hosts.until(lambda: hosts.is_phase("far", "ready", "qwen"))
     with ExitStack() as running:
@@ -193,13 +195,13 @@ def test_a_drain_behind_a_cut_link_ends_as_it_was_ordered(hosts: TwoHosts) -> No
         hosts.until(lambda: hosts.is_unreachable("far"))
         is_told(hosts, owner, 503, "host_unreachable")
         hosts.until(lambda: time.monotonic() > cut_at + DRAIN + SILENT)
-        assert set(hosts.model_servers().values()) == {"qwen"}  # nobody could read the order
+        assert set(model_servers(hosts).values()) == {"qwen"}  # nobody could read the order
         hosts.b.heal()
         is_told(hosts, owner, 200, "smol")
         after = owner.since(cut_at)
     assert (200, "qwen") not in after
-    assert hosts.starts("far")[before:] == ["qwen", "smol"]
-    assert set(hosts.model_servers().values()) == {"smol"}
+    assert starts(hosts, "far")[before:] == ["qwen", "smol"]
+    assert set(model_servers(hosts).values()) == {"smol"}
 
 
 @contextmanager
@@ -257,3 +259,60 @@ def test_valkey_lets_nobody_in_without_a_password(
     hosts: TwoHosts, user: str, password: str
 ) -> None:
     assert "invalid username-password" in hosts.valkey("PING", user=user, password=password)
+
+
+def listening(machine: netns.Machine) -> set[tuple[str, int]]:
+    """Address and port of whatever listens on a machine."""
+    shown = machine.run("ss", "-Hltn", env={"PATH": os.environ["PATH"]})
+    pairs = (line.split()[3].rpartition(":") for line in shown.splitlines())
+    return {(address, int(port)) for address, _, port in pairs}
+
+
+def asked(hosts: TwoHosts, address: str, port: int, **headers: str) -> int:
+    """The status that somebody on `a` gets from a model server."""
+    url = f"http://{address}:{port}/v1/chat/completions"
+    post = partial(httpx.post, url, json={"messages": []}, headers=headers, timeout=10)
+    status: int = hosts.a.call(post).status_code
+    return status
+
+
+def test_a_server_listens_for_the_gateway_s_machine_alone_and_asks_for_its_key(
+    hosts: TwoHosts,
+) -> None:
+    book(hosts, "far", "qwen")
+    book(hosts, "near", "qwen-a")
+    for slug in ("far", "near"):
+        hosts.until(partial(hosts.is_phase, slug, "ready"))
+    far, near = (hosts.lane(slug)["runtime"]["port"] for slug in ("far", "near"))
+    assert {address for address, port in listening(hosts.b) if port == far} == {hosts.b.address}
+    assert {address for address, port in listening(hosts.a) if port == near} == {"127.0.0.1"}
+    assert asked(hosts, hosts.b.address, far) == 401
+    assert asked(hosts, hosts.b.address, far, Authorization="Bearer wrong") == 401
+    assert asked(hosts, "127.0.0.1", near) == 401
+
+
+def test_a_database_that_is_away_alone_costs_owners_nothing(hosts: TwoHosts) -> None:
+    before = {slug: len(starts(hosts, slug)) for slug in LANES.values()}
+    book(hosts, "far", "qwen")
+    book(hosts, "near", "qwen-a")
+    for slug in LANES.values():
+        hosts.until(partial(hosts.is_phase, slug, "ready"))
+    servers = model_servers(hosts)
+    with ExitStack() as calls:
+        owners = [calls.enter_context(calling(hosts, slug, "owner")) for slug in LANES.values()]
+        stranger = calls.enter_context(calling(hosts, "far", "stranger"))
+        for owner, model in zip(owners, ("qwen-a", "qwen"), strict=True):
+            is_told(hosts, owner, 200, model)
+        hosts.stop("postgres")
+        away_at = time.monotonic()
+        hosts.until(lambda: time.monotonic() > away_at + 2 * SILENT)
+        hosts.start_again("postgres")
+        hosts.until(hosts.is_database_up)
+        hosts.until(lambda: not hosts.is_unreachable("far"))
+        for owner, model in zip(owners, ("qwen-a", "qwen"), strict=True):
+            is_told(hosts, owner, 200, model)
+    for owner in owners:
+        assert {status for status, _ in owner.since(away_at)} == {200}
+    assert stranger.served == set()
+    assert model_servers(hosts) == servers
+    assert [len(starts(hosts, slug)) - n for slug, n in before.items()] == [1, 1]

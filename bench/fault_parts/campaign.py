@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.fault_parts.breaking import Breaker, Fault
 from bench.fault_parts.right import Watcher
-from bench.fault_parts.site import DRAIN_SECONDS, STOP_SECONDS
+from bench.fault_parts.settings import DRAIN_SECONDS, STOP_SECONDS
 from bench.fault_parts.waiting import Recovery, Wait
 from bench.soak_parts.model_server import LOAD_SECONDS
 
@@ -54,7 +54,9 @@ class Campaign:
     def _settle(self, made: list[Fault], since: float, slack: float) -> list[Recovery]:
         """Wait for every lane, each with its own limit."""
         promise = DRAIN_SECONDS + STOP_SECONDS + LOAD_SECONDS + slack
-        waits = {lane: Wait(since, promise) for lane in self.breaker.lanes}
+        plain = [fault.name for fault in made]
+        more = self.breaker.site.more_seconds
+        waits = {lane: Wait(since, promise + more(lane, plain)) for lane in self.breaker.lanes}
         names = tuple(f"{fault.name} {fault.lane}".strip() for fault in made)
         found = []
         while waits:

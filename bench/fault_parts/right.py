@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import httpx
-from django.db import DatabaseError
+from django.db import Error, connection
 
-from bench.fault_parts.stack import Stack
-from bench.fault_parts.times import Clock
+from bench.fault_parts.installation import Installation
 from bookings.facts import situations
 from bookings.models import Booking
 from bookings.planner import decide
@@ -36,13 +35,12 @@ class Look:
 class Watcher:
     """Looks at an installation from outside."""
 
-    stack: Stack
-    clock: Clock
+    site: Installation
     keys: dict[str, str]  # tokens by member
 
     def now(self) -> datetime:
         """By the product's clock."""
-        return datetime.fromtimestamp(self.clock.at(_our_time()), UTC)
+        return datetime.fromtimestamp(self.site.clock.at(_our_time()), UTC)
 
     def look(self, lane: Lane) -> Look:
         """What is not yet as it should be, what should be, and how long that may take."""
@@ -54,13 +52,14 @@ class Watcher:
             wrong = self._wrong(lane, target, owner) or self._wrong_pages()
             aim = (target.revision_id if target else None, owner)
             return Look(wrong, aim, _rest(lane, target))
-        except DatabaseError as error:
+        except Error as error:
+            connection.close()
             return Look(f"the database: {error}")
 
     def _wrong(self, lane: Lane, target: Target | None, owner: str) -> str:
         runtime = Runtime.objects.filter(lane=lane, ended_at=None).select_related("revision")
         alive = runtime.first()
-        servers = self.stack.model_servers(lane.pk)
+        servers = self.site.model_servers(lane)
         if target is None:
             return _wrong_with_nothing(alive, servers)
         return _wrong_with(target, alive, servers) or self._wrong_answer(lane, owner)
@@ -68,8 +67,8 @@ class Watcher:
     def _wrong_pages(self) -> str:
         """Whether the pages and the gateway answer."""
         for url in (
-            f"http://127.0.0.1:{self.stack.web_port}/accounts/login/",
-            f"http://127.0.0.1:{self.stack.gateway_port}/ready",
+            f"{self.site.web_url}/accounts/login/",
+            f"{self.site.gateway_url}/ready",
         ):
             try:
                 answer = httpx.get(url, trust_env=False, timeout=ANSWER_SECONDS)
@@ -85,7 +84,7 @@ class Watcher:
         wish = {"model": "auto", "user": user, "id": uuid.uuid4().hex, "tokens": 1, "pace": 0.01}
         try:
             answer = httpx.post(
-                f"http://127.0.0.1:{self.stack.gateway_port}/lanes/{lane.slug}/v1/chat/completions",
+                f"{self.site.gateway_url}/lanes/{lane.slug}/v1/chat/completions",
                 json={**wish, "messages": []},
                 headers={"Authorization": f"Bearer {self.keys[user]}"},
                 trust_env=False,

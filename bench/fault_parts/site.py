@@ -1,41 +1,36 @@
 """The installation of a campaign and what surrounds it: disk, clock, folder."""
 
 import os
+import random
 import shutil
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
+
+import redis
 
 from bench.fault_parts.disk import SmallDisk
-from bench.fault_parts.stack import Stack, free_ports
+from bench.fault_parts.installation import Faults
+from bench.fault_parts.settings import HOST_KEY, SETTINGS
+from bench.fault_parts.stack import PARTS, SUPERVISOR, Stack, free_ports
 from bench.fault_parts.times import Clock, faketime_environment, find_faketime
 from bench.soak_parts.model_server import write_wrapper
+from lanes.models import Lane
+from lanes.processes import Stat
 
-DRAIN_SECONDS, STOP_SECONDS = 1.0, 2.0
-SETTINGS = {
-    "SLOTSERVE_DRAIN_SECONDS": f"{DRAIN_SECONDS:g}",
-    "SLOTSERVE_STOP_TIMEOUT_SECONDS": f"{STOP_SECONDS:g}",
-    "SLOTSERVE_BUFFER_SECONDS": "4",
-    "SLOTSERVE_MIN_PRELOAD_SECONDS": "4",
-    "SLOTSERVE_PORT_FIRST": "26000",
-    "SLOTSERVE_PORT_LAST": "27999",
-    "SLOTSERVE_LOG_LEVEL": "INFO",
-    "SLOTSERVE_HOST_KEY": "faults",
-    "SLOTSERVE_EDGE_ID": "faults",
-    "DJANGO_SETTINGS_MODULE": "slotserve.settings",
-}
+FULL_SECONDS = (1.0, 4.0)
+FURTHEST_STEP = 15.0
 NOT_OURS = ("SLOTSERVE_", "REDIS_", "DATABASE_", "DJANGO_", "COV_")
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """For this process, which reads the installation's database and asks no broker of its own."""
-    nobody = f"unix://{folder}/nobody.sock?db=0"
-    quiet = {"SLOTSERVE_LOG_LEVEL": "CRITICAL"}
-    return {**SETTINGS, **quiet, "SLOTSERVE_DATA": str(folder / "data"), "REDIS_URL": nobody}
 
 
 @dataclass(slots=True)
 class Site:
-    """All of it, started."""
+    """One machine, as bin/up runs it, kept up as an init system would."""
+
+    stages: ClassVar[Sequence[str]] = ("one machine", "SQLite")
+    kills: ClassVar[Mapping[str, int]] = {**dict.fromkeys(PARTS, 3), SUPERVISOR: 2}
 
     folder: Path
     disk: SmallDisk
@@ -54,7 +49,12 @@ class Site:
         clock = Clock(folder / "clock")
         outer = {k: v for k, v in os.environ.items() if not k.startswith(NOT_OURS)}
         program = write_wrapper(folder / "llama-server", served)
-        inner = {**outer, **SETTINGS, "SLOTSERVE_LLAMA_SERVER": str(program)}
+        inner = {
+            **outer,
+            **SETTINGS,
+            "SLOTSERVE_HOST_KEY": HOST_KEY,
+            "SLOTSERVE_LLAMA_SERVER": str(program),
+        }
         if library:
             inner |= faketime_environment(library, clock)
         try:
@@ -69,7 +69,48 @@ class Site:
         found = [f"no disk was filled: {self.disk.why_not}"] if self.disk.why_not else []
         if not self.can_step:
             found.append("no clock was stepped: install libfaketime")
-        return found
+        return [*found, "no database restarted and no link cut: those are of --hosts 2"]
+
+    @property
+    def restarts(self) -> int:
+        """How often bin/up was started again."""
+        return self.stack.restarts
+
+    @property
+    def web_url(self) -> str:
+        """Where its pages are."""
+        return f"http://127.0.0.1:{self.stack.web_port}"
+
+    @property
+    def gateway_url(self) -> str:
+        """Where its gateway is."""
+        return f"http://127.0.0.1:{self.stack.gateway_port}"
+
+    def kill(self, part: str) -> bool:
+        """KILL to a part, or to the supervisor; False when it does not run now."""
+        return self.stack.kill(part)
+
+    def model_servers(self, lane: Lane, *, shims: bool = False) -> list[Stat]:
+        """Living processes of a lane: its servers, or those that own them."""
+        return self.stack.model_servers(lane.pk, shims=shims)
+
+    def faults(self) -> Faults:
+        """What can be done to it beyond killing."""
+        faults: Faults = {"empty valkey": (4, self._empty_valkey)}
+        if not self.disk.why_not:
+            faults |= {"full disk": (3, self._fill_disk)}
+        if self.can_step:
+            faults |= {"step clock": (4, self._step_clock)}
+        return faults
+
+    def more_seconds(self, lane: Lane, faults: Sequence[str]) -> float:
+        """Nothing."""
+        return 0.0
+
+    def stop(self) -> list[str]:
+        """Stop the product: its exit status, and what it left behind."""
+        status = self.stack.stop()
+        return [*([f"bin/up ended with status {status}"] if status else []), *self.stack.left()]
 
     def keep(self, where: Path) -> None:
         """Copy its logs and notes."""
@@ -82,3 +123,26 @@ class Site:
         """Take all of it away."""
         self.disk.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _empty_valkey(self, _: random.Random) -> None:
+        client = redis.Redis.from_url(self.stack.redis_url, socket_timeout=5.0)
+        try:
+            client.flushall()
+        except redis.RedisError:
+            return  # it has just been killed: it is empty enough
+        finally:
+            client.close()
+
+    def _fill_disk(self, chance: random.Random) -> None:
+        self.disk.fill()
+        try:
+            time.sleep(chance.uniform(*FULL_SECONDS))
+        finally:
+            self.disk.empty()
+
+    def _step_clock(self, chance: random.Random) -> None:
+        """Back and forth, by three seconds at least."""
+        offset = found = self.clock.offset
+        while abs(found - offset) < 3.0:
+            found = chance.uniform(-FURTHEST_STEP, FURTHEST_STEP)
+        self.clock.step_to(found)

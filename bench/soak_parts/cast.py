@@ -4,6 +4,7 @@ Imported once Django is set up.
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -31,11 +32,14 @@ class Turns:
     count: int
 
 
-def set_up(host: Host, folder: Path) -> dict[str, str]:
-    """Members with a token each, lanes with a default, presets; the tokens by member."""
-    presets = [_make_preset(host, folder, slug) for slug in PRESETS]
-    for slug in LANES:
-        Lane.objects.create(slug=slug, name=slug, host=host, default_preset=presets[0])
+def set_up(hosts: Sequence[Host], folder: Path) -> dict[str, str]:
+    """Members with a token each, lanes on these hosts in turn, with a default and presets of
+    the host; the tokens by member."""
+    presets = {host.pk: [_make_preset(host, folder, slug) for slug in PRESETS] for host in hosts}
+    for number, slug in enumerate(LANES):
+        host = hosts[number % len(hosts)]
+        default = presets[host.pk][0]
+        Lane.objects.create(slug=slug, name=slug, host=host, default_preset=default)
     keys = {}
     for name in MEMBERS:
         user = User.objects.create(username=name)
@@ -57,8 +61,18 @@ def book_all(turns: Turns) -> list[Slot]:
     ]
 
 
-def _make_preset(host: Host, folder: Path, slug: str) -> Preset:
+def preset_names() -> list[str]:
+    """Of all hosts."""
+    return list(Preset.objects.order_by("pk").values_list("slug", flat=True))
+
+
+def _slug(host: Host, name: str) -> str:
+    return name if Host.objects.order_by("pk").first() == host else f"{name}-{host.key}"
+
+
+def _make_preset(host: Host, folder: Path, name: str) -> Preset:
     """A preset of an empty file."""
+    slug = _slug(host, name)
     path = folder / f"{slug}.gguf"
     path.touch()
     file = ModelFile.objects.create(host=host, path=str(path), name=slug, size_bytes=0)
@@ -74,7 +88,8 @@ def _book(lane: Lane, number: int, offset: int, turns: Turns) -> Slot:
     end = start + timedelta(seconds=turns.seconds)
     owner = User.objects.get(username=MEMBERS[(number + offset) % len(MEMBERS)])
     is_gpu = number % GPU_EVERY == 0
-    preset = None if is_gpu else Preset.objects.get(slug=PRESETS[(number + offset) % len(PRESETS)])
+    wanted = _slug(lane.host, PRESETS[(number + offset) % len(PRESETS)])
+    preset = None if is_gpu else Preset.objects.get(slug=wanted)
     kind = Kind.GPU if is_gpu else Kind.MODEL
     made = services.book(owner=owner, lane=lane, kind=kind, preset=preset, start=start, end=end)
     if not isinstance(made, Booking):

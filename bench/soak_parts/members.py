@@ -52,6 +52,7 @@ class Members:
     models: list[str]
     edges: Callable[[], list[int]]
     at_once: int = 5  # for each member
+    address: str = "127.0.0.1"  # of the edges
     asked: list[Asked] = field(default_factory=list)
     is_over: bool = False
 
@@ -78,7 +79,7 @@ class Members:
 
     async def _ask(self, session: aiohttp.ClientSession, one: Asked) -> None:
         path = random.choice(["", *(f"/lanes/{lane}" for lane in self.lanes)])
-        url = f"http://127.0.0.1:{one.edge}{path}/v1/chat/completions"
+        url = f"http://{self.address}:{one.edge}{path}/v1/chat/completions"
         wish = self._wish(one)
         one.model = wish["model"]
         headers = {"Authorization": f"Bearer {self.keys[one.user]}"}

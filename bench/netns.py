@@ -1,7 +1,7 @@
-"""Machines for tests: network namespaces on one bridge, with links that can be cut and healed.
+"""Machines: network namespaces on one bridge, with links that can be cut and healed.
 
 Each has an address of its own in 10.77.0.0/24 and sees nothing of this machine's network, nor
-does this machine see theirs. Names carry the number of the test run that owns them, so that what
+does this machine see theirs. Names carry the number of the run that owns them, so that what
 a killed run has left behind is found and removed by the next.
 """
 
@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Self, TypeVar
@@ -111,6 +111,16 @@ class Machine:
         """Threads of this process whose new sockets belong to this machine."""
         return ThreadPoolExecutor(initializer=_enter, initargs=(self.namespace,))
 
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """New sockets of this thread, and of threads that it starts, belong to this machine."""
+        with open("/proc/thread-self/ns/net") as outside:
+            _enter(self.namespace)
+            try:
+                yield
+            finally:
+                _set_namespace(outside.fileno())
+
     def call(self, what: Callable[[], T]) -> T:
         """Do it from this machine."""
         with self.threads() as pool:
@@ -146,10 +156,13 @@ class Network:
 
 def _enter(namespace: str) -> None:
     """This thread alone."""
-    libc = ctypes.CDLL(None, use_errno=True)
     with open(f"/run/netns/{namespace}") as handle:
-        if libc.setns(handle.fileno(), CLONE_NEWNET):
-            raise OSError(ctypes.get_errno(), "setns")
+        _set_namespace(handle.fileno())
+
+
+def _set_namespace(handle: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).setns(handle, CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 def _namespaces() -> list[str]:
