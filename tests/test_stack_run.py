@@ -124,6 +124,22 @@ def test_a_killed_one_leaves_nothing_that_the_next_does_not_end(up: Up) -> None:
     assert up.processes() == []
 
 
+def test_a_killed_one_s_servers_end_while_the_next_sets_up_and_before_its_worker(
+    tmp_path: Path,
+) -> None:
+    first = Up(tmp_path / "data")
+    first.start().wait_for(BANNER)
+    first.send(signal.SIGKILL)
+    first.status()
+    up = Up(tmp_path / "data", TINY_STOP="waits")
+    try:
+        up.start().wait_for("listening")  # a part of this one
+        assert (up.data / "stopped").exists()
+        assert up.stop() == 0
+    finally:
+        up.end()
+
+
 @pytest.mark.skipif(not psutil.LINUX, reason="only Linux tells children of their parent's death")
 def test_parts_end_with_a_killed_bin_up(up: Up) -> None:
     up.start().wait_for(BANNER)

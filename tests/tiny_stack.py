@@ -26,7 +26,14 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Yes).serve_fore
 SLEEP = "import time; time.sleep(600)"
 REPORT = {"administrator": "admin", "password": "pw-made-now", "token": "ss_demo", "notes": []}
 SET_UP = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
-STOP = "import os, pathlib; pathlib.Path(os.environ['SLOTSERVE_DATA'], 'stopped').touch()"
+STOP = """
+import os, pathlib, time
+folder = pathlib.Path(os.environ["SLOTSERVE_DATA"])
+mark, report = folder / "stopped", folder / "first-start.json"
+while os.environ.get("TINY_STOP") and not (mark.exists() or report.exists()):
+    time.sleep(0.02)
+mark.touch()
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,7 @@ class TinyProduct(Product):
         return self._python("setup", "-c", SET_UP, str(self.report), json.dumps(REPORT))
 
     def stop_servers(self) -> Part:
-        """Leaves a mark."""
+        """Leaves a mark; with TINY_STOP the first one only once setting up is over."""
         return self._python("stop", "-c", STOP)
 
     def web(self) -> Part:

@@ -90,7 +90,8 @@ class Run:
         supervisor.keep(product.valkey())
         await wait_for_valkey(product.socket)
         product.folder.write_secret("redis-url", product.redis_url)
-        report = await self._set_up()
+        # One after the other they would cost a lane whose supervisor was killed a second and more.
+        report, _ = await asyncio.gather(self._set_up(), self._end_old_servers())
         try:
             await self._start_parts()
         except BaseException:
@@ -102,14 +103,18 @@ class Run:
             product.report.unlink(missing_ok=True)
 
     async def _end_leftovers(self) -> None:
-        """What a killed bin/up left: first the parts, which could start servers, then those."""
+        """What a killed bin/up left: first the parts, which could start servers."""
         was_killed = self._record.is_unclean
         ended = await asyncio.to_thread(self._record.end_leftovers)
         if not was_killed and not ended:
             return
         self._output.say(f"the last bin/up was killed; ended {ended} of its processes")
         self._had_servers = True
-        await self._stop_servers()
+
+    async def _end_old_servers(self) -> None:
+        """Then the servers, before a worker starts new ones."""
+        if self._had_servers:
+            await self._stop_servers()
 
     async def _set_up(self) -> FirstStart:
         self._output.say("setting up …")
