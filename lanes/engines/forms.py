@@ -25,7 +25,7 @@ _FILES = frozenset({".json", ".safetensors", ".ckpt", ".png", ".pt", ".pth", ".s
 _IMAGES = {"aura", "cosmos", "flux", "hidream", "hyvid", "ltxv", "lumina2", "pig", "qwen_image"}
 _IMAGES |= {"sd1", "sd3", "sdxl", "wan"}
 _ADVICE = {
-    Form.GGUF: "Take llama.cpp for it, or the model as a Hugging Face folder.",
+    Form.GGUF: "Take llama.cpp for it.",
     Form.IMAGE_GGUF: "Take ComfyUI for it.",
     Form.PROJECTOR: "Take its model, and name the projector by --mmproj among the arguments.",
     Form.HUGGING_FACE: "Take vLLM or SGLang for it, or convert it to GGUF.",

@@ -1,4 +1,4 @@
-"""SGLang: `python -m sglang.launch_server`, of a Hugging Face folder.
+"""SGLang: `python -m sglang.launch_server`, of a Hugging Face folder or a GGUF file.
 
 It knows no variable for its key, so it reads it from a file of arguments (`--config`, from 0.5 on)
 that its user alone can read. It asks for the key everywhere but below /health and /metrics, runs a
@@ -30,7 +30,7 @@ class Sglang(EngineAdapter):
     protected_path: str | None = "/v1/models"
     facts_path: str | None = "/v1/models"
     failure_words = SGLANG
-    loads = frozenset({Form.HUGGING_FACE})
+    loads = frozenset({Form.HUGGING_FACE, Form.GGUF})
 
     def arguments(self, given: Sequence[str]) -> Kept:
         """Without the flags of `sglang_flags`."""
