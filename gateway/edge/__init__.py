@@ -14,5 +14,6 @@ answered    answer, answer_headers, typical, dialects, refusals, cors
 sockets     websocket, ws_session, ws_close
 models      catalogue, model_shapes
 edges       company, roster, reports, shared (the script), heritage; valkey, pauses
-recorded    record, tail, token_counts; metering, usage_spool; metrics, tallies, gauges
+recorded    record, tail, token_counts; metering, usage_spool; metrics, metrics_folder,
+            tallies, gauges
 """

@@ -10,8 +10,8 @@ import logging
 import os
 import socket
 import sys
-import tempfile
 
+from gateway.edge.metrics_folder import metrics_folder
 from gateway.edge.workers import Workers
 from wire.env import SettingError, read_whole
 
@@ -39,8 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     if workers == 1:
         listening.set_inheritable(True)
         os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
-    with tempfile.TemporaryDirectory(prefix="slotserve-metrics-") as folder:
-        os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)  # any worker tells of all
+    with metrics_folder() as folder:
+        os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(folder))  # any worker tells of all
         return asyncio.run(Workers(argv, listening, workers).run())
 
 
