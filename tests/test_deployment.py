@@ -16,7 +16,8 @@ from jsonschema import Draft201909Validator
 from slotserve.stack.parts import ROOT
 
 SCHEMA = ROOT / "tests" / "schemas" / "compose-spec.json"
-OURS = {"setup", "web", "plan", "beat", "host", "edge"}
+OURS = {"setup", "web", "plan", "beat", "network", "host", "edge"}
+NETWORKED = {"host", "edge"}
 UNITS = sorted((ROOT / "docs" / "systemd").glob("*.service"))
 
 
@@ -56,7 +57,7 @@ def test_every_part_is_there_and_none_is_root(compose: Any) -> None:
     for name in OURS:
         assert services[name]["cap_drop"] == ["ALL"]
     without_check = {name for name, each in services.items() if "healthcheck" not in each}
-    assert without_check == {"setup", "beat"}  # one ends, the other is its process
+    assert without_check == {"setup", "beat", "network"}  # one ends, the others are their process
 
 
 def test_secrets_are_files_that_make_secrets_makes(compose: Any, tmp_path: Path) -> None:
@@ -89,6 +90,40 @@ def test_secrets_go_to_those_who_need_them(compose: Any) -> None:
     assert holders["secret_key"] == {"setup", "web"}
     assert holders["admin_password"] == {"setup"}
     assert "edge" not in holders["postgres_password"]
+
+
+def test_host_and_edge_share_a_network_that_outlives_either(compose: Any) -> None:
+    services = compose["services"]
+    modes = {
+        name: each["network_mode"] for name, each in services.items() if "network_mode" in each
+    }
+    assert modes == dict.fromkeys(NETWORKED, "service:network")
+    for name in NETWORKED:
+        needed = services[name]["depends_on"]
+        assert needed["network"] == {"condition": "service_started", "restart": True}
+        assert needed["setup"] == {"condition": "service_completed_successfully"}
+        assert not NETWORKED & set(needed)  # an end of one is no end of the other
+        # an engine refuses these together with another's network
+        assert not {"ports", "hostname", "networks", "expose", "dns"} & set(services[name])
+
+
+def test_the_network_s_owner_does_nothing_and_knows_no_secret(compose: Any) -> None:
+    owner = compose["services"]["network"]
+    assert owner["command"] == "sleep infinity"
+    assert owner["ports"] == ["127.0.0.1:8001:8001"]
+    assert owner["read_only"] is True
+    assert not {"secrets", "environment", "volumes", "depends_on", "deploy"} & set(owner)
+
+
+def test_health_checks_ask_the_worker_by_the_name_that_its_command_gives(compose: Any) -> None:
+    """A container in another's network has no name of its own to rely on."""
+    host = compose["services"]["host"]
+    assert "-n host@${SLOTSERVE_HOST_KEY:-gpu1} " in host["command"]
+    assert host["environment"]["SLOTSERVE_HOST_KEY"] == "${SLOTSERVE_HOST_KEY:-gpu1}"
+    assert host["healthcheck"]["test"][1].endswith(" -d host@$$SLOTSERVE_HOST_KEY")
+    plan = compose["services"]["plan"]
+    assert " -n plan@%h " in plan["command"]
+    assert plan["healthcheck"]["test"][1].endswith(" -d plan@$$HOSTNAME")
 
 
 def test_volumes_and_services_that_are_named_exist(compose: Any) -> None:
@@ -137,7 +172,7 @@ def test_the_image_s_user_is_compose_s_and_its_folders_too(compose: Any) -> None
     assert {compose["services"][name]["user"] for name in OURS} == {dict(made)["USER"]}
     assert dict(made)["VOLUME"] == "/var/lib/slotserve"
     assert "SLOTSERVE_DATA=/var/lib/slotserve" in dict(made)["ENV"]
-    for name in OURS - {"edge"}:
+    for name in OURS - {"edge", "network"}:
         assert "data:/var/lib/slotserve" in compose["services"][name]["volumes"]
 
 
@@ -166,7 +201,7 @@ def test_units_start_what_compose_starts(unit: Path, compose: Any) -> None:
 
 def essence(command: str) -> set[str]:
     """A command without addresses, names and numbers that differ by place."""
-    words = re.sub(r"\$\{SLOTSERVE_HOST_KEY[^}]*\}|-n \w+@%+h|--host \S+", "", command)
+    words = re.sub(r"\$\{SLOTSERVE_HOST_KEY[^}]*\}|-n \w+@%+h|-n host@|--host \S+", "", command)
     return set(words.split())
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,6 +110,15 @@ class Installation:
         argv, env = [sys.executable, "manage.py", *words], self.environment(service)
         return subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
+    def is_healthy(self, name: str) -> bool:
+        """What the engine would find by the service's health check, a shell's."""
+        _, command = self.services[name]["healthcheck"]["test"]
+        words = self.here(command).replace("python", sys.executable, 1)
+        env = self.environment(name) | {"HOSTNAME": socket.gethostname()}
+        argv = ["sh", "-c", words]
+        asked = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, check=False)
+        return asked.returncode == 0
+
 
 @contextmanager
 def ended(process: "subprocess.Popen[bytes]") -> Iterator[None]:
@@ -144,6 +154,8 @@ def test_all_of_it_starts_and_the_self_check_is_content(tmp_path: Path) -> None:
         eventually(lambda: found(here)["workers"] == "ok", "workers answer", START_SECONDS)
         levels = found(here)
         assert {check for check, level in levels.items() if level == "trouble"} == set(), levels
+        for name in ("plan", "host"):
+            assert here.is_healthy(name)
         for name, process in started.items():
             assert process.poll() is None, (tmp_path / f"{name}.log").read_text()
 
