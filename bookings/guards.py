@@ -1,19 +1,21 @@
 """The database as the last referee of overlaps, and what its refusals mean.
 
 PostgreSQL has the exclusion constraint of the migrations. SQLite has triggers, which Django drops
-whenever it rebuilds the table: they are put back after every migration, and checked for.
+whenever it rebuilds the table. Both are put back after every migration, and checked for.
 """
 
+import logging
 import sqlite3
 from enum import Enum, auto
 
 import psycopg
-from django.apps import AppConfig
-from django.db import DEFAULT_DB_ALIAS, Error, connections, transaction
+from django.apps import AppConfig, apps
+from django.db import DEFAULT_DB_ALIAS, Error, IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, TABLE
 
+log = logging.getLogger(__name__)
 OVERLAP_TEXT = "slotserve_overlap"
 FORMAT_TEXT = "slotserve_time_format"
 
@@ -88,8 +90,13 @@ def table_exists(connection: BaseDatabaseWrapper) -> bool:
 
 
 def install(connection: BaseDatabaseWrapper) -> None:
-    """Put SQLite's missing triggers back, replacing any that differ. PostgreSQL needs nothing."""
-    if connection.vendor != "sqlite" or not table_exists(connection):
+    """Put what is missing back: SQLite's triggers, replacing any that differ, or PostgreSQL's
+    constraint, unless there are overlaps already, which are told."""
+    if not table_exists(connection):
+        return
+    if connection.vendor == "postgresql":
+        if not _has_exclusion(connection):
+            _add_exclusion(connection)
         return
     with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
         for name in _missing(connection):
@@ -109,6 +116,18 @@ def _missing(connection: BaseDatabaseWrapper) -> list[str]:
         )
         present = dict(cursor.fetchall())
     return [name for name, statement in STATEMENTS.items() if present.get(name) != statement]
+
+
+def _add_exclusion(connection: BaseDatabaseWrapper) -> None:
+    model = apps.get_model("bookings", "Booking")
+    constraint = next(c for c in model._meta.constraints if c.name == OVERLAP_CONSTRAINT)
+    try:
+        with connection.schema_editor() as editor:
+            editor.execute(f"ALTER TABLE {TABLE} DROP CONSTRAINT IF EXISTS {OVERLAP_CONSTRAINT}")
+            editor.add_constraint(model, constraint)
+    except IntegrityError as error:
+        words = " ".join(str(error).split())
+        log.error("bookings overlap, and so stay unguarded: cancel one, and migrate: %s", words)
 
 
 def _has_exclusion(connection: BaseDatabaseWrapper) -> bool:

@@ -19,6 +19,7 @@ from wire.env import (
     read_path,
     read_secret,
     read_text,
+    read_time_zone,
     read_whole,
 )
 
@@ -137,7 +138,7 @@ EMAIL_BACKEND = (
 DEFAULT_FROM_EMAIL = read_text("SLOTSERVE_MAIL_FROM", "slotserve@localhost")
 SLOTSERVE_WEB_URL = read_text("SLOTSERVE_WEB_URL")
 LANGUAGE_CODE = "en"
-TIME_ZONE = read_text("SLOTSERVE_TIME_ZONE", "UTC")
+TIME_ZONE = read_time_zone("SLOTSERVE_TIME_ZONE", "UTC")
 USE_TZ = True
 STATIC_URL = "/static/"
 STATIC_ROOT = SLOTSERVE_DATA / "static"

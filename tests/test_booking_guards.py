@@ -1,6 +1,7 @@
 """The database as the last referee: triggers or the exclusion constraint, and checks for them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.db import IntegrityError, OperationalError, connection, models, tran
 from bookings import settling
 from bookings.availability import obstacle
 from bookings.checks import check_guards
-from bookings.guards import FORMAT_TEXT, STATEMENTS, Verdict, guards_present, verdict
+from bookings.guards import FORMAT_TEXT, STATEMENTS, Verdict, guards_present, install, verdict
 from bookings.models import Booking, State
 from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, TABLE
 from lanes.models import Lane
@@ -255,3 +256,37 @@ def test_a_dropped_constraint_is_noticed() -> None:
         transaction.set_rollback(True)
     assert [message.id for message in found] == ["slotserve.E001"]
     assert guards_present()
+
+
+@contextmanager
+def unguarded() -> Iterator[None]:
+    """Without the constraint; afterwards it is there again, and no booking."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {TABLE} DROP CONSTRAINT {OVERLAP_CONSTRAINT}")
+    try:
+        yield
+    finally:
+        Booking.objects.all().delete()
+        install(connection)
+        assert guards_present()
+
+
+@on_postgres
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_a_dropped_constraint_is_put_back_when_migrations_end() -> None:
+    with unguarded():
+        call_command("migrate", verbosity=0)
+        assert guards_present()
+
+
+@on_postgres
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_overlaps_that_keep_it_away_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    first = builders.booking(start=at(0))
+    with unguarded():
+        builders.booking(lane=first.lane, start=at(0))
+        call_command("migrate", verbosity=0)
+        assert not guards_present()
+        assert "bookings overlap, and so stay unguarded: cancel one, and migrate" in caplog.text

@@ -196,6 +196,13 @@ def test_the_check_for_production_finds_what_is_wrong(tmp_path: Path) -> None:
         assert code in checked.stderr
 
 
+def test_a_time_zone_that_is_none_stops_the_start_with_a_sentence(tmp_path: Path) -> None:
+    checked = check_deploy(tmp_path, SLOTSERVE_TIME_ZONE="Mars/Base")
+    assert checked.returncode == 1
+    said = "SLOTSERVE_TIME_ZONE='Mars/Base' is no time zone: give one, such as Europe/Berlin"
+    assert checked.stderr.strip().rstrip(".") == said
+
+
 def test_a_secret_s_file_that_is_missing_stops_the_start_with_a_sentence(tmp_path: Path) -> None:
     missing = {"SLOTSERVE_SECRET_KEY": "", "SLOTSERVE_SECRET_KEY_FILE": str(tmp_path / "no")}
     checked = check_deploy(tmp_path, **missing)

@@ -170,6 +170,8 @@ def test_the_page_shows_every_check_to_administrators_only(valkey: str) -> None:
     page = client.get("/administration/self-check/").content.decode()
     assert "Trouble with " in page
     assert "No gateway is running: nobody can call a model." in page
+    assert "<code>python -m gateway.edge</code>" in page
+    assert page.index(">trouble<") < page.index(">ok<")
     assert page.count('class="list-group-item"') == len(self_check())
 
 

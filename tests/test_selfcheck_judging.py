@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slotserve.selfcheck.facts import ReachFacts
-from slotserve.selfcheck.findings import Finding, Level, has_trouble, verdict
+from slotserve.selfcheck.findings import Finding, Level, has_trouble, verdict, worst_first
 from slotserve.selfcheck.judging import CHECKS, judge
 from tests.selfcheck_facts import database, disk, edge, facts, head, host, valkey, zones
 
@@ -187,3 +187,20 @@ def test_the_verdict_names_trouble_before_warnings() -> None:
     findings = judge(facts(disks=low, valkey=no_edge))
     assert verdict(findings) == "Trouble with route table and gateways."
     assert has_trouble(findings)
+
+
+def test_the_verdict_keeps_names() -> None:
+    assert verdict(judge(facts(valkey="gone"))) == "Trouble with Valkey."
+
+
+def test_people_read_what_is_worst_first() -> None:
+    findings = judge(facts(valkey="gone", disks=(disk(free_bytes=1024 * MB),)))
+    levels = [finding.level for finding in worst_first(findings)]
+    assert levels[:3] == [TROUBLE, WARNING, UNKNOWN]
+    assert levels[-1] == OK
+    assert sorted(levels) == sorted(finding.level for finding in findings)
+
+
+def test_a_folder_that_is_closed_is_not_told_to_be_full() -> None:
+    (found,) = (f for f in judge(facts(disks=(disk(is_writable=False),))) if f.check == "disk")
+    assert found.advice.startswith("Let the user that SlotServe runs as write there")

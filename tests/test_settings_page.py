@@ -10,7 +10,7 @@ from slotserve.stack.parts import ROOT
 
 SOURCES = ("slotserve", "bookings", "lanes", "gateway", "wire", "bin", "bench", "tests")
 READ = re.compile(
-    r"""(?:read_(?:text|secret|number|whole|flag|list|path)|environ(?:\.get|\.pop)?)\s*[(\[]\s*"([A-Z_]+)\""""
+    r"""(?:read_(?:text|time_zone|secret|number|whole|flag|list|path)|environ(?:\.get|\.pop)?)\s*[(\[]\s*"([A-Z_]+)\""""
 )
 OURS = re.compile(r"(SLOTSERVE_[A-Z_]+|DATABASE_URL|REDIS_URL)")
 INTERNAL = {

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
 class SettingError(ValueError):
@@ -53,6 +54,23 @@ def read_whole(name: str, default: int, *, least: int = 0) -> int:
     if value != int(value):
         raise SettingError(f"{name}={value!r} is not a whole number: give one, such as {default}")
     return int(value)
+
+
+def read_time_zone(name: str, default: str) -> str:
+    """A time zone's name, such as Europe/Berlin. A machine that knows none passes all: the
+    self-check tells."""
+    zone = read_text(name, default)
+    if not _is_zone(zone) and _is_zone(default):
+        raise SettingError(f"{name}={zone!r} is no time zone: give one, such as Europe/Berlin")
+    return zone
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
 
 
 def read_flag(name: str, *, default: bool) -> bool:

@@ -13,6 +13,10 @@ class Level(StrEnum):
     TROUBLE = "trouble"
 
 
+_GRAVITY = tuple(Level)
+_NAMES = ("Valkey",)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One check's answer: a sentence, and what to do when not all is well."""
@@ -55,11 +59,20 @@ def has_trouble(findings: list[Finding]) -> bool:
 
 def verdict(findings: list[Finding]) -> str:
     """One sentence on all of it."""
-    troubles = [f.title.lower() for f in findings if f.level == Level.TROUBLE]
-    warnings = [f.title.lower() for f in findings if f.level == Level.WARNING]
+    troubles = [_in_sentence(f.title) for f in findings if f.level == Level.TROUBLE]
+    warnings = [_in_sentence(f.title) for f in findings if f.level == Level.WARNING]
     if troubles:
         return f"Trouble with {_listed(troubles)}."
     return f"Nothing is broken; look at {_listed(warnings)}." if warnings else "All is well."
+
+
+def worst_first(findings: list[Finding]) -> list[Finding]:
+    """As a person wants to read them; of one level, as they were."""
+    return sorted(findings, key=lambda finding: -_GRAVITY.index(finding.level))
+
+
+def _in_sentence(title: str) -> str:
+    return title if title in _NAMES else title.lower()
 
 
 def _listed(words: list[str]) -> str:

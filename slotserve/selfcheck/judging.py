@@ -14,6 +14,10 @@ GUARDS = Named("guards", "Guards against double booking")
 SETTINGS = Named("settings", "Settings")
 VALKEY = Named("valkey", "Valkey")
 MOST_NAMED = 3
+_START_DATABASE = (
+    "Start it, or correct DATABASE_URL. A SQLite file that is damaged comes back from a backup: "
+    "`python manage.py restore`."
+)
 
 
 def judge(facts: Facts) -> list[Finding]:
@@ -24,8 +28,8 @@ def judge(facts: Facts) -> list[Finding]:
 def database(facts: Facts) -> Finding:
     """It answers."""
     if isinstance(facts.database, str):
-        words = f"The database does not answer: {facts.database}"
-        return DATABASE.trouble(words, "Start it, or correct DATABASE_URL.")
+        words = f"The database does not answer: {facts.database.rstrip('.')}."
+        return DATABASE.trouble(words, _START_DATABASE)
     return DATABASE.ok("The database answers.")
 
 
@@ -49,8 +53,7 @@ def guards(facts: Facts) -> Finding:
         return GUARDS.ok("The database refuses overlapping bookings by itself.")
     return GUARDS.trouble(
         "The database would take overlapping bookings: its guards are missing.",
-        "Run `python manage.py migrate`; on PostgreSQL, restore the exclusion constraint "
-        "bookings_no_overlap from a backup or a fresh database.",
+        "Run `python manage.py migrate`: it puts them back, or names bookings that overlap.",
     )
 
 
@@ -68,7 +71,7 @@ def settings(facts: Facts) -> Finding:
 def valkey(facts: Facts) -> Finding:
     """It answers."""
     if isinstance(facts.valkey, str):
-        words = f"Valkey does not answer: {facts.valkey}"
+        words = f"Valkey does not answer: {facts.valkey.rstrip('.')}."
         return VALKEY.trouble(words, "Start it, or correct REDIS_URL.")
     if facts.reach.open_valkey:
         return VALKEY.warning(

@@ -13,7 +13,7 @@ LEAST_ZONES = 300  # the whole of them is about 600
 OLD_ZONES_YEARS = 2  # countries change their rules several times a year
 LOW_BYTES, NO_BYTES = 2 * 2**30, 200 * 2**20
 LOW_FILES, NO_FILES = 0.05, 0.01
-MB = 2**20
+MB, GB = 2**20, 2**30
 
 
 def clocks(facts: Facts) -> Finding:
@@ -51,6 +51,10 @@ def zones(facts: Facts) -> Finding:
 
 def disk(facts: Facts) -> Finding:
     """There is room to write on this machine; others have self-checks of their own."""
+    if closed := [each for each in facts.disks if not each.is_writable]:
+        words = " ".join(f"{each.path} cannot be written to." for each in closed)
+        advice = "Let the user that SlotServe runs as write there, or name other folders: "
+        return DISK.trouble(words, f"{advice}SLOTSERVE_DATA, SLOTSERVE_SPOOL_DIR.")
     for is_bad, make in ((_is_full, DISK.trouble), (_is_low, DISK.warning)):
         bad = [each for each in facts.disks if is_bad(each)]
         if bad:
@@ -76,7 +80,7 @@ def _is_old(known: ZoneFacts, facts: Facts) -> bool:
 
 
 def _is_full(disk: DiskFacts) -> bool:
-    return not disk.is_writable or disk.free_bytes < NO_BYTES or disk.free_files < NO_FILES
+    return disk.free_bytes < NO_BYTES or disk.free_files < NO_FILES
 
 
 def _is_low(disk: DiskFacts) -> bool:
@@ -84,9 +88,11 @@ def _is_low(disk: DiskFacts) -> bool:
 
 
 def _room(disk: DiskFacts) -> str:
-    if not disk.is_writable:
-        return f"{disk.path} cannot be written to."
     files = (
         f" and room for few files ({disk.free_files:.0%})" if disk.free_files < LOW_FILES else ""
     )
-    return f"{disk.path} has {disk.free_bytes // MB} MB free{files}."
+    return f"{disk.path} has {_size(disk.free_bytes)} free{files}."
+
+
+def _size(count: int) -> str:
+    return f"{count // MB} MB" if count < 10 * GB else f"{count // GB} GB"

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from slotserve.selfcheck.findings import verdict
+from slotserve.selfcheck.findings import has_trouble, verdict, worst_first
 from slotserve.selfcheck.service import self_check
 from slotserve.web.access import staff_required
 
@@ -14,5 +14,9 @@ from slotserve.web.access import staff_required
 def page(request: HttpRequest) -> HttpResponse:
     """What is in order and what is not, as of now."""
     findings = self_check()
-    context = {"findings": findings, "verdict": verdict(findings)}
+    context = {
+        "findings": worst_first(findings),
+        "verdict": verdict(findings),
+        "has_trouble": has_trouble(findings),
+    }
     return render(request, "self_check.html", context)
