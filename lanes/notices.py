@@ -60,8 +60,8 @@ def tell_people(people: Iterable[User], news: News, now: datetime) -> int:
 
 
 def administrators() -> QuerySet[User]:
-    """Those who administer lanes and hosts."""
-    return User.objects.filter(is_staff=True, is_active=True)
+    """Those who administer lanes and hosts; hosts may read all of members but their passwords."""
+    return User.objects.defer("password").filter(is_staff=True, is_active=True)
 
 
 def notices_of(person: User) -> QuerySet[Notice]:

@@ -234,6 +234,7 @@ COMMANDS = [
 ]
 QUERIES = [
     "select * from gateway_apitoken",
+    "select password from auth_user",
     "select * from bookings_booking",
     "update auth_user set is_staff = true",
     "create table of_host ()",
@@ -252,6 +253,7 @@ def test_a_host_has_the_rights_of_the_docs_and_no_others(hosts: TwoHosts) -> Non
         said = hosts.sql_of_host(query)
         assert "permission denied" in said or "must be owner" in said, query
     assert hosts.sql_of_host("select key from lanes_host order by key") == "a\nb"
+    assert "admin" in hosts.sql_of_host("select username from auth_user")
 
 
 @pytest.mark.parametrize(("user", "password"), [("slotserve_host", "wrong"), ("default", "any")])

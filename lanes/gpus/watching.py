@@ -56,7 +56,8 @@ def _tell_outsiders(polled: PolledLane, lane: Lane, now: datetime) -> None:
     found = [each for each in polled.outsiders if each[1].is_compute and each[1].ticks]
     if order is None or not found or not (order.is_in_slot or order.is_for_whole_gpu):
         return
-    owner = User.objects.filter(pk=order.owner_id_for).first() if order.owner_id_for else None
+    members = User.objects.defer("password")  # which hosts may not read
+    owner = members.filter(pk=order.owner_id_for).first() if order.owner_id_for else None
     people = [*administrators(), *([owner] if owner else [])]
     for card, holder in found:
         if _is_owners(holder, owner, order):
