@@ -4,6 +4,7 @@ import http.server
 import json
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import threading
@@ -22,8 +23,16 @@ from slotserve.joining.asking import JoinError, ask
 TOLD = {
     "host": {"key": "gpu1", "name": "GPU one", "address": "10.0.0.5"},
     "version": "1",
-    "environment": {"REDIS_URL": "redis://u:p@10.0.0.1/0", "SLOTSERVE_HOST_KEY": "gpu1"},
+    "environment": {
+        "DATABASE_URL": "postgres://u:p@10.0.0.1/slotserve",
+        "REDIS_URL": "redis://u:p@10.0.0.1/0",
+        "SLOTSERVE_HOST_KEY": "gpu1",
+    },
 }
+
+
+def told_with(**environment: str) -> dict[str, object]:
+    return {**TOLD, "environment": {**TOLD["environment"], **environment}}  # type: ignore[dict-item]
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
@@ -71,6 +80,14 @@ ANSWERS: list[tuple[int, object, str]] = [
     (200, b"<html>", "is not a SlotServe"),
     (200, [], "is not a SlotServe"),
     (200, {"host": "x", "version": "1", "environment": {}}, "is not a SlotServe"),
+    (200, {**TOLD, "environment": {}}, "is not a SlotServe"),
+    (200, told_with(SLOTSERVE_HOST_KEY="another"), "is not a SlotServe"),
+    (200, told_with(LD_PRELOAD="/tmp/theirs.so"), "sets 'LD_PRELOAD', which no host needs"),
+    (200, told_with(PYTHONPATH="/tmp"), "sets 'PYTHONPATH', which no host needs"),
+    (200, b"[" * 2**19, "is not a SlotServe"),
+    (400, b"[" * 2**19, "answered 400"),
+    (400, {"detail": "\x1b]0;mine\x07no\r\nroot@host:~# "}, "^[^\x00-\x1f]*no[^\x00-\x1f]*$"),
+    (400, {"detail": "x" * 2**20}, "answered 400|^x{500}$"),
 ]
 
 
@@ -94,6 +111,43 @@ def test_what_goes_wrong_is_one_sentence(pages: str, status: int, said: object, 
 def test_an_address_that_cannot_be_asked_is_explained(url: str, words: str) -> None:
     with pytest.raises(JoinError, match=words):
         ask(url, "sj_token")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[::1", "https://h:99999", "https://h:x/", "https://a b", f"http://{'a' * 70}.de"],
+)
+def test_what_is_no_address_is_said_in_a_sentence(url: str) -> None:
+    with pytest.raises(JoinError, match="is no address of SlotServe's pages"):
+        ask(url, "sj_token")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 " + b"x" * 2**17,
+        b"HTTP/1.1 400 No\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"",
+    ],
+)
+def test_who_speaks_no_sound_http_is_told_of_in_a_sentence(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=_say, args=(server, said))
+        thread.start()
+        with pytest.raises(JoinError, match="is not a SlotServe|cannot be reached|answered 400"):
+            ask(f"http://127.0.0.1:{server.getsockname()[1]}", "sj_token")
+        thread.join()
+
+
+def _say(server: socket.socket, said: bytes) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.recv(65536)
+        connection.sendall(said)
 
 
 texts = st.text(st.characters(exclude_characters="'", exclude_categories=["Cc", "Cs"]))

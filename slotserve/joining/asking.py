@@ -1,6 +1,8 @@
 """Asking the pages of a SlotServe to let this machine join."""
 
+import http.client
 import json
+import re
 import socket
 import urllib.error
 import urllib.request
@@ -11,6 +13,12 @@ from urllib.parse import urlsplit
 
 ASK_SECONDS = 20.0
 MOST_BYTES = 2**20
+MOST_WORDS = 500  # of a refusal
+# An answer sets what a host needs, and nothing by which this machine finds or loads programs.
+_NEEDED = ("DATABASE_URL", "REDIS_URL", "SLOTSERVE_HOST_KEY")
+_SETTING = re.compile(r"DATABASE_URL|REDIS_URL|SLOTSERVE_[A-Z0-9_]+")
+NO_PAGES = "{} is no address of SlotServe's pages: give https://… as a browser."
+NO_SLOTSERVE = "What answered is not a SlotServe of this release."
 
 
 class JoinError(Exception):
@@ -46,6 +54,10 @@ def ask(url: str, token: str, machine: str = "") -> Told:
             return _told(answer.read(MOST_BYTES))
     except urllib.error.HTTPError as error:
         raise JoinError(_refused(url, error)) from error
+    except http.client.InvalidURL as error:
+        raise JoinError(NO_PAGES.format(url)) from error
+    except http.client.HTTPException as error:
+        raise JoinError(NO_SLOTSERVE) from error
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", error)
         words = f"{url} cannot be reached from here ({reason}): check the address."
@@ -60,13 +72,19 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _refuse_public_http(url: str) -> None:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 80
+    except ValueError as error:
+        raise JoinError(NO_PAGES.format(url)) from error
     if parts.scheme == "https" and parts.hostname:
         return
     if parts.scheme != "http" or not parts.hostname:
-        raise JoinError(f"{url} is no address of SlotServe's pages: give https://… as a browser.")
+        raise JoinError(NO_PAGES.format(url))
     try:
-        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise JoinError(NO_PAGES.format(url)) from error
     except OSError as error:
         words = f"{parts.hostname} is not known here ({error.strerror}): check the address."
         raise JoinError(words) from error
@@ -79,15 +97,26 @@ def _told(body: bytes) -> Told:
         said = json.loads(body)
         environment = {str(name): str(value) for name, value in said["environment"].items()}
         host = said["host"]
-        return Told(host["key"], host["name"], host["address"], said["version"], environment)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise JoinError("What answered is not a SlotServe of this release.") from error
+        told = Told(host["key"], host["name"], host["address"], said["version"], environment)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise JoinError(NO_SLOTSERVE) from error
+    if not all(environment.get(name) for name in _NEEDED) or told.key != environment[_NEEDED[-1]]:
+        raise JoinError(NO_SLOTSERVE)
+    for name in environment:
+        if not _SETTING.fullmatch(name):
+            raise JoinError(f"What answered sets {name!r}, which no host needs: nothing is kept.")
+    return told
 
 
 def _refused(url: str, error: urllib.error.HTTPError) -> str:
+    if 300 <= error.code < 400:
+        return _plain(f"{url} leads to {error.headers.get('Location')}: give that address.")
     try:
-        return str(json.loads(error.read(MOST_BYTES))["detail"])
-    except (ValueError, KeyError, TypeError, OSError):
-        if 300 <= error.code < 400:
-            return f"{url} leads to {error.headers.get('Location')}: give that address."
+        return _plain(str(json.loads(error.read(MOST_BYTES))["detail"]))
+    except (ValueError, KeyError, TypeError, OSError, RecursionError, http.client.HTTPException):
         return f"{url} answered {error.code}: is that the address of SlotServe's pages?"
+
+
+def _plain(words: str) -> str:
+    """Nothing that a terminal would obey: who answers may be anybody."""
+    return "".join(sign if sign.isprintable() else "�" for sign in words[:MOST_WORDS])
