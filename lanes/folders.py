@@ -16,19 +16,24 @@ def path(lane_pk: int) -> Path:
 
 
 def prepare(folder: str, launch: Launch, run_as: Mapping[str, object] | None) -> None:
-    """Empty the folder and put in what the launch says; only engines that need it have one."""
+    """Empty the folder and put in what the launch says; only engines that need it have one.
+
+    It is given to its user last: whoever else runs as that user must not put a link in the place of
+    what is given.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     if not launch.files and not launch.folders:
         return
     parent = Path(folder).parent
     parent.mkdir(parents=True, exist_ok=True)
     parent.chmod(0o711)  # to be passed through, not to be read
-    for each in (folder, *launch.folders):
+    made = (folder, *launch.folders)
+    for each in made:
         Path(each).mkdir(mode=0o700)
-        _give(each, run_as)
     for file, text in launch.files.items():
         _write(file, text)
-        _give(file, run_as)
+    for each in (*launch.files, *reversed(made)):
+        _give(each, run_as)
 
 
 def _write(file: str, text: str) -> None:
@@ -39,4 +44,4 @@ def _write(file: str, text: str) -> None:
 
 def _give(each: str, run_as: Mapping[str, object] | None) -> None:
     if run_as:
-        os.chown(each, int(str(run_as["user"])), int(str(run_as["group"])))
+        os.chown(each, int(str(run_as["user"])), int(str(run_as["group"])), follow_symlinks=False)
