@@ -1,7 +1,9 @@
 """What a host's worker says of its machine, with its looks."""
 
+import hashlib
 import os
 import pwd
+import re
 import shutil
 import socket
 import time
@@ -10,12 +12,13 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Q
 
-from lanes import clock
+from lanes import clock, processes, records
 from lanes.gpus import nvml
 from lanes.models import Driver, Host, HostReport
 from lanes.version import code_version
 
 WORDS = 300
+_MARK = re.compile(r" #[0-9a-f]{8}\Z")
 
 
 def report_seen(host: Host) -> bool:
@@ -47,7 +50,7 @@ def measure(now: datetime, skew: float) -> dict[str, object]:
     return {
         "at": now,
         "version": code_version(),
-        "machine": socket.gethostname()[:255],
+        "machine": place(),
         "clock_skew": round(skew, 3),
         "disk_free_bytes": disk.free,
         "disk_total_bytes": disk.total,
@@ -56,6 +59,18 @@ def measure(now: datetime, skew: float) -> dict[str, object]:
         "servers_run_as": other or own,
         "is_user_shared": not other or other == own,
     }
+
+
+def place() -> str:
+    """The machine's name and a mark: no two that live at once have both data folder and boot."""
+    living = f"{records.installation_id()} {processes.boot_id()}"
+    mark = hashlib.sha256(living.encode()).hexdigest()[:8]
+    return f"{socket.gethostname()[:240]} #{mark}"
+
+
+def is_marked(machine: str) -> bool:
+    """Whether a worker wrote that which marks its place; those of earlier releases did not."""
+    return _MARK.search(machine) is not None
 
 
 def driver_state() -> tuple[Driver, str]:

@@ -1,8 +1,11 @@
-"""Celery's way to the supervisor. Doubled, late or lost deliveries change nothing."""
+"""Celery's way to the supervisor. Doubled, late or lost deliveries change nothing.
+
+A worker that is not its host's does nothing: what it took from the queue comes with the next beat.
+"""
 
 from celery import shared_task
 
-from lanes import llama_probing, log_reading, supervisor, ticks
+from lanes import host_place, llama_probing, log_reading, supervisor, ticks
 from lanes.catalogue import hashing, scanning
 
 
@@ -10,20 +13,23 @@ from lanes.catalogue import hashing, scanning
 def look(lane_pk: int, key: str) -> None:
     """Look at one lane of this worker's host."""
     ticks.taken_up(key)
-    supervisor.look(lane_pk)
+    if host_place.is_ours():
+        supervisor.look(lane_pk)
 
 
 @shared_task(name="slotserve.look_host")
 def look_host(host_key: str) -> None:
     """Look at every lane of this worker's host."""
-    supervisor.look_host(host_key)
+    if host_place.is_ours():
+        supervisor.look_host(host_key)
 
 
 @shared_task(name=ticks.LOG_TASK)
 def put_log_pages(run: int, page: int, key: str) -> None:
     """Put pages of a run's log where the web reads them; who asks meanwhile waits for these."""
     try:
-        log_reading.put_pages(run, page)
+        if host_place.is_ours():
+            log_reading.put_pages(run, page)
     finally:
         ticks.taken_up(key)
 
@@ -32,6 +38,8 @@ def put_log_pages(run: int, page: int, key: str) -> None:
 def scan_models(host_key: str, key: str) -> None:
     """Look through the folders of this worker's host; again soon when there was no time for all."""
     ticks.taken_up(key)
+    if not host_place.is_ours():
+        return
     if scanning.scan_host(host_key):
         ticks.request_scan(host_key)
     ticks.request_hash(host_key)
@@ -41,13 +49,14 @@ def scan_models(host_key: str, key: str) -> None:
 def probe_programs(host_key: str, key: str) -> None:
     """Ask this worker's llama-server which flags it takes, if that is due."""
     ticks.taken_up(key)
-    llama_probing.probe_host(host_key)
+    if host_place.is_ours():
+        llama_probing.probe_host(host_key)
 
 
 @shared_task(name=ticks.HASH_TASK)
 def hash_models(host_key: str, key: str) -> None:
     """Hash models of this worker's host for about a second; the next step follows by itself."""
     ticks.taken_up(key)
-    delay = hashing.hash_step(host_key)
+    delay = hashing.hash_step(host_key) if host_place.is_ours() else None
     if delay is not None:
         ticks.request_hash(host_key, delay=delay)

@@ -138,7 +138,7 @@ def test_who_speaks_no_sound_http_is_told_of_in_a_sentence(said: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=_say, args=(server, said))
         thread.start()
-        with pytest.raises(JoinError, match="is not a SlotServe|cannot be reached|answered 400"):
+        with pytest.raises(JoinError, match=r"is not a SlotServe|cannot be reached|answered 400"):
             ask(f"http://127.0.0.1:{server.getsockname()[1]}", "sj_token")
         thread.join()
 

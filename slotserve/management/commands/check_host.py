@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from lanes import host_reports, ports, ticks
+from lanes import host_place, host_reports, ports, ticks
 from lanes.host_health import SKEW_SECONDS
 from lanes.models import Host
 from lanes.reach import open_to_all
@@ -77,6 +77,12 @@ def _leaves() -> list[Any]:
 
 
 def _problems(host: Host) -> Iterator[str]:
+    other = host_place.other_machine(host)
+    if other:
+        yield (
+            f"{other} is the host {host.key} already: stop its worker and wait for "
+            f"{settings.SLOTSERVE_HOST_SILENT_SECONDS:g} s, or join as another host."
+        )
     if not ports.is_free(host.address, 0):
         yield (
             f"{host.address} is no address of this machine ({socket.gethostname()}): give the host "
