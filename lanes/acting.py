@@ -9,6 +9,7 @@ from lanes import ending, records, reporting, seeing, starting, stillborn, stop_
 from lanes.containers import asking as containers
 from lanes.engines import registry
 from lanes.failures.causes import Cause, Evidence, FailureWords, Kind
+from lanes.failures.common import ADVICE
 from lanes.failures.reading import read_cause, stated_cause, without_folders
 from lanes.logs import read_tail
 from lanes.models import Runtime
@@ -55,7 +56,7 @@ def _act(step: Step, sight: Sight) -> bool:
     if isinstance(step, Sweep):
         return _sweep(sight)
     if isinstance(step, MarkBlocked):
-        return reporting.report_blocked(sight, step.reason)
+        return reporting.report_blocked(sight, _no_room(step))
     if sight.runtime is None:
         return False
     return _ACTIONS[type(step)](step, sight, sight.runtime)
@@ -72,6 +73,8 @@ def report_identity(sight: Sight) -> None:
 
 def _start(step: Start, sight: Sight) -> Again:
     started = starting.start(sight.lane, step)
+    if isinstance(started, Cause):
+        return Again.AT_ONCE if reporting.report_blocked(sight, started) else Again.SOON
     if isinstance(started, Refusal):
         reporting.tell_once(sight.lane, sight.now, "refused", started.words)
         return Again.WITH_OTHERS
@@ -172,6 +175,11 @@ def _cause_of_end(step: MarkFailed, sight: Sight, runtime: Runtime) -> Cause:
         why = f"it could not be started: {without_folders(record.error)}"
         return stated_cause(Kind.PROGRAM, why, _words(runtime), line=record.error)
     return read_cause(_evidence(sight, runtime), _words(runtime))
+
+
+def _no_room(step: MarkBlocked) -> Cause:
+    """Others hold the memory that it needs."""
+    return Cause(Kind.GPU_TAKEN, step.reason, advice=ADVICE[Kind.GPU_TAKEN])
 
 
 def _words(runtime: Runtime) -> FailureWords:

@@ -14,7 +14,6 @@ from lanes.backoff import retry_wait
 from lanes.engines.base import ServerFacts
 from lanes.events import LONGEST, add_event
 from lanes.failures.causes import Cause, Kind
-from lanes.failures.common import ADVICE
 from lanes.models import (
     Lane,
     LaneEvent,
@@ -145,18 +144,17 @@ def report_failed(
     return True
 
 
-def report_blocked(sight: Sight, reason: str) -> bool:
-    """Not started, because others hold the memory it needs: a failure that is over as soon as
-    there is enough, and tried again at the latest when its retry is due."""
+def report_blocked(sight: Sight, cause: Cause) -> bool:
+    """Not started, because it has no room on the cards or the host does not start such a server:
+    a failure as any other, tried again when its retry is due."""
     target = sight.order.target
     if target is None:
         return False
-    cause = Cause(Kind.GPU_TAKEN, reason, advice=ADVICE[Kind.GPU_TAKEN])
     with transaction.atomic():
         if not _is_still_ordered(sight):
             return False
         _count_failure(sight, target, cause, counts=True, was_steady=False)
-        tell(sight.lane, sight.now, "blocked", f"{target.preset} is not loaded: {reason}")
+        tell(sight.lane, sight.now, "blocked", f"{target.preset} is not loaded: {cause.sentence}")
         ticks.plan_soon()
         ticks.notices_soon()
     return True

@@ -36,6 +36,7 @@ from lanes import (
 from lanes.containers import launching
 from lanes.engines import registry
 from lanes.engines.base import Launch, ServerSpec
+from lanes.failures.causes import Cause, Kind
 from lanes.models import Host, Lane, Order, Phase, PresetRevision, Runtime
 from lanes.refusals import Refusal
 from lanes.reporting import tell
@@ -56,8 +57,12 @@ class NotSpawned:
     error: Exception
 
 
-def start(lane: Lane, step: Start) -> Runtime | NotSpawned | Refusal | None:
-    """Start what the order wants now. None: the order has changed or somebody was first."""
+def start(lane: Lane, step: Start) -> Runtime | NotSpawned | Cause | Refusal | None:
+    """Start what the order wants now.
+
+    A cause: this host does not start it, which only a person can mend. A refusal: something is in
+    the way that passes by itself. None: the order has changed or somebody was first.
+    """
     key = secrets.token_hex(32)  # no program takes it for a flag, and no file for a number
     try:
         with transaction.atomic():
@@ -169,7 +174,7 @@ def as_user() -> dict[str, Any] | None:
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
 
 
-def _claim(lane: Lane, step: Start, key: str) -> Runtime | Refusal | None:
+def _claim(lane: Lane, step: Start, key: str) -> Runtime | Cause | Refusal | None:
     """The row of a new runtime, if the order is still the one that was decided from."""
     Host.objects.select_for_update().get(pk=lane.host_id)  # its ports are given one at a time
     order = Order.objects.select_for_update().get(lane=lane)
@@ -181,7 +186,7 @@ def _claim(lane: Lane, step: Start, key: str) -> Runtime | Refusal | None:
     )
     refused = _refusal(lane, revision, key)
     if refused:
-        return Refusal("not_started", f"{revision.preset} is not started: {refused}")
+        return refused
     port = ports.free_port(lane.host, now)
     if port is None:
         first, last = settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST
@@ -190,13 +195,14 @@ def _claim(lane: Lane, step: Start, key: str) -> Runtime | Refusal | None:
     return _create(lane, order, revision, port=port, key=key, now=now)
 
 
-def _refusal(lane: Lane, revision: PresetRevision, key: str) -> str:
-    """Why this host does not start it; empty: it does."""
+def _refusal(lane: Lane, revision: PresetRevision, key: str) -> Cause | None:
+    """Why this host does not start it; None: it does."""
     adapter, address = registry.engine_of(revision), lane.host.address
     if adapter.protected_path is None and not is_loopback(address):
-        return (
-            f"its server has no API key, and at {address} anybody on that network could use it: "
-            "it needs a lane whose host listens on 127.0.0.1"
+        return Cause(
+            Kind.UNSUPPORTED,
+            f"Its server has no API key, and at {address} anybody on that network could use it.",
+            advice="Run it on a lane whose host listens on 127.0.0.1.",
         )
     if revision.image:
         return launching.refusal()

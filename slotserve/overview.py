@@ -35,8 +35,12 @@ class LaneOverview:
 
     @property
     def phase(self) -> str:
-        """The runtime's phase; stopped when there is none."""
-        return self.runtime.phase if self.runtime else Phase.STOPPED
+        """The runtime's phase. Without one: failed, when what is wanted could not be started, else
+        stopped."""
+        if self.runtime is None:
+            has_failed = self.trouble is not None and not self.trouble.is_fallback
+            return Phase.FAILED if has_failed else Phase.STOPPED
+        return self.runtime.phase
 
     @property
     def percent(self) -> int:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lanes.backoff import retry_wait
-from lanes.failures.causes import Kind
 from lanes.models import Order, Phase, PresetFailure, PresetRevision, Runtime
 
 
@@ -29,14 +28,14 @@ def trouble_of(
     failures: Sequence[PresetFailure],
     now: datetime,
 ) -> Trouble | None:
-    """The failure of the server that is shown, of what has no room on the cards, or of the preset
-    that the default stands in for.
+    """The failure of the server that is shown, of what was not even started (no room on the cards,
+    a program that the host does not have), or of the preset that the default stands in for.
 
     `runtime` is the one that is shown; `failures` are those of the lane in force, the oldest first.
     """
     if order is not None and (runtime is None or runtime.phase == Phase.FAILED):
         mine = [one for one in failures if one.revision_id == order.target_id]
-        if mine and mine[-1].failure_kind == Kind.GPU_TAKEN:  # later than any runtime
+        if mine and _is_later(mine[-1], runtime):
             return _trouble(mine[-1], mine[-1].revision, mine[-1], now)
     if runtime is not None and runtime.phase == Phase.FAILED:
         same = [one for one in failures if one.revision_id == runtime.revision_id]
@@ -48,6 +47,13 @@ def trouble_of(
     if not booked:
         return None
     return _trouble(booked[-1], booked[-1].revision, booked[-1], now, is_fallback=True)
+
+
+def _is_later(failure: PresetFailure, runtime: Runtime | None) -> bool:
+    """Whether it came after the end of the server that is shown: nothing was started."""
+    if runtime is None or runtime.ended_at is None or failure.failed_at is None:
+        return runtime is None
+    return failure.failed_at > runtime.ended_at
 
 
 def _trouble(

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,15 @@ import psutil
 import pytest
 from pytest_django import Settings
 
-from lanes import records
+from bookings.choices import retry
+from bookings.failure_notices import tell_failures
+from bookings.planning import plan_lanes
+from gateway.route_facts import read_lanes
+from gateway.route_lane import lane_route
+from lanes import clock, records, supervisor
 from lanes.logs import read_tail
-from lanes.models import Lane, LaneEvent, PresetFailure, Runtime
+from lanes.models import Lane, LaneEvent, Notice, Order, PresetFailure, Runtime
+from slotserve.overview import overviews
 from tests import builders, fleet
 from tests.test_short_programs import is_gone
 
@@ -193,7 +200,9 @@ def test_a_host_without_a_training_service_says_so(
     lane: Lane, model: Path, settings: Settings
 ) -> None:
     settings.SLOTSERVE_TRAINER = ""
-    assert "set SLOTSERVE_TRAINER" in refused(lane, "training", model)
+    failure = refused(lane, "training", model)
+    assert failure.reason == "This host has no training service."
+    assert "Set SLOTSERVE_TRAINER" in failure.failure_advice
 
 
 def test_any_command_runs_with_its_macros_and_ends_by_its_own_command(
@@ -262,21 +271,77 @@ def test_a_program_that_the_host_does_not_allow_is_not_started(
     lane: Lane, model: Path, settings: Settings
 ) -> None:
     settings.SLOTSERVE_COMMANDS = "/bin/true"
-    assert "SLOTSERVE_COMMANDS" in refused(lane, "command", model, *ANY, "--port", "${PORT}")
+    failure = refused(lane, "command", model, *ANY, "--port", "${PORT}")
+    assert failure.reason == f"This host may not start {Path(sys.executable).name}."
+    assert failure.failure_line == sys.executable
+    assert "SLOTSERVE_COMMANDS" in failure.failure_advice
+
+
+def test_what_the_host_does_not_start_gives_way_to_the_default_and_is_told(
+    lane: Lane, model: Path, settings: Settings
+) -> None:
+    settings.SLOTSERVE_COMMANDS = ""
+    owner, administrator = builders.person("owner"), builders.administrator()
+    file = builders.model_file(path=str(model))
+    words = [*ANY, "--port", "${PORT}"]
+    wanted = builders.preset("mine", engine="command", model_file=file, arguments=words)
+    lane.default_preset = builders.preset("usual", engine="vllm", model_file=file)
+    lane.save()
+    now = clock.database_now()
+    builders.booking(lane=lane, preset=wanted, owner=owner, start=now - timedelta(minutes=1))
+    plan_lanes()
+    fleet.look_until(lane, PresetFailure.objects.exists)
+    assert tell_failures(clock.database_now()) == 2
+    assert set(Notice.objects.values_list("recipient", flat=True)) == {owner.pk, administrator.pk}
+    plan_lanes()
+    order = Order.objects.get()
+    assert order.is_fallback
+    assert "mine, wanted for the slot until" in order.sentence
+    assert "usual, the default, runs meanwhile" in order.sentence
+    fleet.look_until(lane, fleet.is_phase(lane, "ready"))
+    served = fleet.newest(lane)
+    assert served is not None
+    assert served.revision.preset == lane.default_preset
+    assert retry(lane, actor=owner) is None
+
+
+def test_what_the_host_does_not_start_is_shown_as_failed(
+    lane: Lane, model: Path, settings: Settings
+) -> None:
+    settings.SLOTSERVE_TRAINER = ""
+    lane.default_preset = builders.preset(
+        "trainer", engine="training", model_file=builders.model_file(path=str(model))
+    )
+    lane.save()
+    plan_lanes()
+    fleet.look_until(lane, PresetFailure.objects.exists)
+    plan_lanes()
+    (view,) = overviews([lane], clock.database_now(), builders.administrator())
+    assert view.phase == "failed"
+    assert view.trouble is not None
+    assert (view.trouble.kind, view.trouble.count) == ("program", 1)
+    assert view.trouble.retry_at is not None
+    (facts,) = read_lanes(clock.database_now())
+    route = lane_route(facts, 30.0)
+    assert (route.phase, route.failure) == ("failed", "This host has no training service.")
 
 
 def test_a_server_without_a_key_starts_on_loopback_alone(lane: Lane, model: Path) -> None:
     lane.host.address = "10.1.2.3"
     lane.host.save()
-    assert "no API key" in refused(lane, "comfyui", model)
+    assert "no API key" in refused(lane, "comfyui", model).reason
 
 
-def refused(lane: Lane, engine: str, model: Path, *arguments: str) -> str:
-    """Why the host starts nothing."""
+def refused(lane: Lane, engine: str, model: Path, *arguments: str) -> PresetFailure:
+    """Why the host starts nothing: a failure that backs off."""
     file = builders.model_file(path=str(model))
     wanted = builders.preset(engine=engine, model_file=file, arguments=list(arguments))
     fleet.order(lane, wanted)
-    fleet.look_until(lane, lambda: LaneEvent.objects.filter(kind="refused").exists())
+    fleet.look_until(lane, PresetFailure.objects.exists)
+    supervisor.look(lane.pk)
+    failure = PresetFailure.objects.get()
+    assert failure.count == 1
+    assert failure.reason in LaneEvent.objects.get(kind="blocked").sentence
     assert not Runtime.objects.exists()
     assert os.path.exists(model)
-    return LaneEvent.objects.get(kind="refused").sentence
+    return failure

@@ -14,6 +14,7 @@ from lanes.containers.notes import Note
 from lanes.containers.order import ContainerOrder
 from lanes.engines.base import Launch, ServerSpec
 from lanes.engines.hosting import is_of_host
+from lanes.failures.causes import Cause, Kind
 from lanes.models import Engine, Runtime
 
 MOST_ENTRIES = 10_000
@@ -24,13 +25,16 @@ ATTENDANT = (sys.executable, "-P", "-m", "lanes.containers.attendant")
 REMOVAL = (*ATTENDANT, "--remove")
 
 
-def refusal() -> str:
-    """Why this host starts no container; empty: it does."""
+def refusal() -> Cause | None:
+    """Why this host starts no container; None: it does."""
     socket = settings.SLOTSERVE_DOCKER_SOCKET
     if is_socket(socket):
-        return ""
-    return (
-        f"this host has no Docker Engine at {socket}: install one, or set SLOTSERVE_DOCKER_SOCKET"
+        return None
+    return Cause(
+        Kind.PROGRAM,
+        "This host has no Docker Engine, which a preset with an image needs.",
+        f"no socket at {socket}",
+        "Install one, start it, or set SLOTSERVE_DOCKER_SOCKET in the settings of its worker.",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from lanes.engines.forms import ANYTHING, Form
 from lanes.engines.options import Options
-from lanes.failures.causes import FailureWords
+from lanes.failures.causes import Cause, FailureWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ class EngineAdapter(Protocol):
         """Why a preset that says this cannot be saved; empty: it can."""
         return ""
 
-    def refusal(self, spec: ServerSpec) -> str:
-        """Why this host does not start it; empty: it does."""
-        return ""
+    def refusal(self, spec: ServerSpec) -> Cause | None:
+        """Why this host does not start it; None: it does."""
+        return None
 
     def stop(self, spec: ServerSpec) -> Launch | None:
         """The command that asks it to end, in place of the first TERM; None: TERM does."""

@@ -15,6 +15,8 @@ from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerS
 from lanes.engines.command_failures import COMMAND
 from lanes.engines.hosting import gpus, passed_on, words_of
 from lanes.engines.options import Options
+from lanes.failures.causes import Cause, Kind
+from lanes.failures.reading import without_folders
 
 HEALTH = "/health"
 _OURS = ("SLOTSERVE_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
@@ -64,15 +66,18 @@ class Command(EngineAdapter):
             return "Tell the program its port: put ${PORT} among the arguments or the variables."
         return ""
 
-    def refusal(self, spec: ServerSpec) -> str:
+    def refusal(self, spec: ServerSpec) -> Cause | None:
         """Where SLOTSERVE_COMMANDS does not name the programs of start and stop."""
         for words in (spec.arguments, self.options.stop_command):
             if words and not _is_allowed(words[0]):
-                return (
-                    f"this host starts no {words[0]}: its administrator can add it to "
-                    "SLOTSERVE_COMMANDS"
+                return Cause(
+                    Kind.PROGRAM,
+                    f"This host may not start {without_folders(words[0])}.",
+                    words[0],
+                    "Name it in SLOTSERVE_COMMANDS in the settings of the host's worker, or change "
+                    "the preset.",
                 )
-        return ""
+        return None
 
     def launch(self, spec: ServerSpec) -> Launch:
         """The preset's own command, its macros filled in."""

@@ -14,6 +14,7 @@ from lanes.engines import macros
 from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.engines.command import Command
 from lanes.engines.hosting import words_of
+from lanes.failures.causes import Cause, Kind
 
 
 class Training(Command):
@@ -24,12 +25,16 @@ class Training(Command):
         own = macros.objection(arguments, variables)
         return own or macros.objection(self.options.stop_command, {})
 
-    def refusal(self, spec: ServerSpec) -> str:
+    def refusal(self, spec: ServerSpec) -> Cause | None:
         """Where SLOTSERVE_TRAINER names none."""
         if not words_of(settings.SLOTSERVE_TRAINER):
-            return "this host has no training service: set SLOTSERVE_TRAINER to its command"
+            return Cause(
+                Kind.PROGRAM,
+                "This host has no training service.",
+                advice="Set SLOTSERVE_TRAINER to its command in the settings of the host's worker.",
+            )
         stop = self.options.stop_command
-        return super().refusal(_only(spec, stop)) if stop else ""
+        return super().refusal(_only(spec, stop)) if stop else None
 
     def launch(self, spec: ServerSpec) -> Launch:
         """The host's command, then the preset's arguments."""
