@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("more_databases"),
 ]
-KEYS = ("secret-key", "table-keys", "host-key", "installation-id")
+KEYS = ("secret-key", "table-keys", "host-key")
 
 
 @pytest.fixture
@@ -121,6 +121,17 @@ def test_rows_are_those_of_the_moment_of_the_backup(folder: Path, settings: Any)
     ran("restore", path)
     assert contents() == before
     assert guards_present()
+
+
+def test_a_restore_is_an_installation_of_its_own(new_folder: Path, file: Path) -> None:
+    """One beside the running original must not take that one's processes for its leftovers."""
+    name = (file.with_name("data") / "installation-id").read_bytes()
+    for path in (file, rewritten(file, **{"installation-id": name})):  # as releases before wrote it
+        empty()
+        shutil.rmtree(new_folder, ignore_errors=True)
+        ran("restore", path)
+        DataFolder.open(new_folder).close()
+        assert (new_folder / "installation-id").read_bytes() != name
 
 
 def test_numbers_go_on_where_they_were(new_folder: Path, file: Path) -> None:

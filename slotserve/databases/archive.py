@@ -16,7 +16,9 @@ from slotserve.databases.tables import Summary
 
 FORMAT = 1
 DATABASE, MANIFEST = "database.sqlite3", "manifest.json"
-KEYS = ("secret-key", "table-keys", "host-key", "installation-id")  # of the data folder
+# Of the data folder. Not installation-id: a trial restore beside the running original would take
+# that one's processes for its own leftovers, and end them.
+KEYS = ("secret-key", "table-keys", "host-key")
 MOST_KEY_BYTES = 65536
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _UNSOUND = (tarfile.TarError, zlib.error, OSError, EOFError, KeyError, TypeError, ValueError)
