@@ -8,6 +8,7 @@ import shutil
 import socket
 import time
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from django.conf import settings
 from django.db.models import Q
@@ -63,7 +64,8 @@ def measure(now: datetime, skew: float) -> dict[str, object]:
 
 def place() -> str:
     """The machine's name and a mark: no two that live at once have both data folder and boot."""
-    living = f"{records.installation_id()} {processes.boot_id()}"
+    folder = Path(settings.SLOTSERVE_DATA).resolve()
+    living = f"{folder} {records.installation_id()} {processes.boot_id()}"
     mark = hashlib.sha256(living.encode()).hexdigest()[:8]
     return f"{socket.gethostname()[:240]} #{mark}"
 

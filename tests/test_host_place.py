@@ -1,5 +1,6 @@
 """Two workers that take themselves for one host: the first acts, the other waits for its end."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -28,7 +29,7 @@ def lane(fleet_settings: Settings, transactional_db: None) -> Lane:
     return lane
 
 
-@pytest.fixture(params=["another folder", "a copy on another machine"])
+@pytest.fixture(params=["another folder", "a copy of the folder", "a copy on another machine"])
 def elsewhere(
     request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> Elsewhere:
@@ -40,6 +41,9 @@ def elsewhere(
         with monkeypatch.context() as patch:
             if request.param == "another folder":
                 settings.SLOTSERVE_DATA = folder / "other"
+            elif request.param == "a copy of the folder":
+                copy = folder.with_name(f"{folder.name}-copy")
+                settings.SLOTSERVE_DATA = shutil.copytree(folder, copy)
             else:
                 patch.setattr(processes, "boot_id", lambda: "another")
             yield
