@@ -6,6 +6,8 @@ offset alone. Standard library only: the shim writes them, in a process without 
 
 import contextlib
 import os
+import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -13,6 +15,7 @@ from typing import Self
 
 SEGMENTS = 4  # of one run; together they hold the limit
 SUFFIX = ".log"
+_NAME = re.compile(r"[0-9]{20}\.log")
 
 
 class RotatingLog:
@@ -90,6 +93,7 @@ class RotatingLog:
         self.close()
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        flags |= os.O_NOFOLLOW | os.O_NONBLOCK  # whatever somebody put there
         path = os.path.join(self._folder, f"{self._offset:020}{SUFFIX}")
         self._handle = os.open(path, flags, 0o600)
         self._size = 0
@@ -114,7 +118,9 @@ def segments(path: str) -> list[Segment]:
     found = []
     for start, file in files:
         with contextlib.suppress(OSError):  # it has gone meanwhile
-            found.append(Segment(start, start + os.stat(file).st_size, file))
+            status = os.lstat(file)
+            if stat.S_ISREG(status.st_mode):
+                found.append(Segment(start, start + status.st_size, file))
     return found
 
 
@@ -153,7 +159,7 @@ def _part(path: str, start: int, end: int, offset: int, size: int) -> bytes:
         words = f"[slotserve: {end - start} bytes are missing here]\n".encode()
         return words[offset - start : offset - start + size].ljust(size, b"\0")
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open_plain) as file:
             file.seek(offset - start)
             return file.read(size)
     except OSError:
@@ -163,11 +169,20 @@ def _part(path: str, start: int, end: int, offset: int, size: int) -> bytes:
 def _files(folder: str) -> list[tuple[int, str]]:
     """Offset and path of each segment, oldest first."""
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
+        names = sorted(os.listdir(folder))
     except OSError:
         return []
-    stems = ((name.removesuffix(SUFFIX), os.path.join(folder, name)) for name in names)
-    return [(int(stem), path) for stem, path in stems if stem.isdigit()]
+    return [
+        (int(name.removesuffix(SUFFIX)), os.path.join(folder, name))
+        for name in names
+        if _NAME.fullmatch(name)
+    ]
+
+
+def _open_plain(path: str, flags: int) -> int:
+    """Where servers run as the worker's own user, they can put anything there: a link leads
+    nowhere, and a pipe is not waited at."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _make_room(folder: str) -> None:

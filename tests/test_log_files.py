@@ -151,3 +151,47 @@ def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
     written(tmp_path / "1", b"x" * 200)
     assert (tmp_path / "1" / "notes.log").read_text() == "mine"
     assert len(segments(str(tmp_path / "1"))) == 4
+
+
+def odd_ones(folder: Path) -> list[str]:
+    """What a model server can put there that runs as the worker's own user."""
+    secret = folder.with_name("secret")
+    secret.write_text("secret")
+    first = folder / f"{0:020}.log"
+    first.unlink()
+    return [
+        f"ln -s {secret} {first}",
+        f"mkfifo {first}",
+        f"mkdir {first}",
+        f"ln -s /dev/zero {first}",
+        f"touch {folder}/².log {folder}/1.log",
+    ]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_only_plain_files_of_ours_are_read(tmp_path: Path, number: int) -> None:
+    written(tmp_path / "1", b"x" * 20)
+    subprocess.run(odd_ones(tmp_path / "1")[number].split(), check=True)
+    assert read_tail(str(tmp_path / "1")).strip("x") == ""
+    assert segments(str(tmp_path / "1"))[1:] == []
+
+
+def test_a_file_that_becomes_a_pipe_or_a_link_is_not_waited_for_nor_followed(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path / "1", b"x" * 10)
+    found = segments(str(tmp_path / "1"))
+    for command in odd_ones(tmp_path / "1")[:2]:
+        subprocess.run(command.split(), check=True)
+        assert read(found, 0, 10) == b""
+        Path(found[0].path).unlink()
+
+
+def test_what_is_written_goes_through_no_link(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("mine")
+    with RotatingLog(str(tmp_path / "1"), LIMIT) as log:
+        (tmp_path / "1").mkdir(exist_ok=True)
+        (tmp_path / "1" / f"{0:020}.log").symlink_to(other)
+        log.write(b"theirs")
+    assert other.read_text() == "mine"
