@@ -1,5 +1,6 @@
 """Logs through their host's worker and a real Valkey, as the web reads them."""
 
+import os
 import random
 import threading
 import types
