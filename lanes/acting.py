@@ -10,7 +10,7 @@ from lanes.containers import asking as containers
 from lanes.engines import registry
 from lanes.failures.causes import Cause, Evidence, FailureWords, Kind
 from lanes.failures.common import ADVICE
-from lanes.failures.reading import read_cause, stated_cause, without_folders
+from lanes.failures.reading import named_cause, read_cause, stated_cause, without_folders
 from lanes.logs import read_tail
 from lanes.models import Runtime
 from lanes.refusals import Refusal
@@ -157,8 +157,9 @@ def _cause_of_stop(step: SendTerm, sight: Sight, runtime: Runtime) -> Cause:
         return reporting.cause_told(runtime)
     seen = sight.seen
     if seen.trouble:
+        named = named_cause(read_tail(runtime.log_path, LOG_BYTES), _words(runtime))
         kind = Kind.PORT_TAKEN if seen.is_port_foreign else Kind.UNKNOWN
-        return stated_cause(kind, step.reason, _words(runtime))
+        return named or stated_cause(kind, step.reason, _words(runtime))
     return read_cause(_evidence(sight, runtime, waited=seeing.limits().load), _words(runtime))
 
 

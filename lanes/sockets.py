@@ -49,20 +49,34 @@ def has_connections(pid: int, port: int) -> bool:
 
 
 def is_owned(pid: int, ticks: int, address: str, port: int) -> bool | None:
-    """Whether all listeners of the port belong to the session; None: nobody listens there."""
+    """Whether all listeners of the port belong to the session; None: nobody listens there, or the
+    server is ending.
+
+    Table and processes are read one after the other: whose listener is gone meanwhile, or has come,
+    is not called a stranger.
+    """
     if not processes.IS_LINUX:
         return _psutil_is_owned(pid, address, port)
+    strangers = _strangers(pid, ticks, address, port)
+    if not strangers:
+        return None if strangers is None else True
+    stayed = strangers & (_strangers(pid, ticks, address, port) or set())
+    return False if stayed and processes.is_alive(pid, ticks) else None
+
+
+def _strangers(pid: int, ticks: int, address: str, port: int) -> set[int] | None:
+    """The listeners that no process of the session has; None: there are no listeners."""
     try:
-        wanted = {row.inode for row in listeners(pid, address, port)}
+        found = {row.inode for row in listeners(pid, address, port)}
     except OSError:
         return None
-    if not wanted:
+    if not found:
         return None
-    wanted -= _socket_inodes(pid)
-    if wanted:
+    found -= _socket_inodes(pid)
+    if found:
         for member in processes.of_session(pid, ticks):
-            wanted -= _socket_inodes(member.pid)
-    return not wanted
+            found -= _socket_inodes(member.pid)
+    return found
 
 
 def _table(pid: int, port: int, state: str) -> Iterator[TcpSocket]:

@@ -107,6 +107,20 @@ def test_an_answer_from_somebody_elses_process_is_not_ready(
     assert failed.failure_kind == "port_taken"
 
 
+def test_what_the_log_names_counts_more_than_a_stranger_on_the_port(
+    lane: Lane, settings: Settings, foreign_server: int
+) -> None:
+    settings.SLOTSERVE_PORT_FIRST = settings.SLOTSERVE_PORT_LAST = foreign_server
+    fleet.order(lane, fleet.preset("silent"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lanes.ports.is_free", lambda _address, _port: True)
+        patch.setattr("lanes.acting.read_tail", lambda *_: "OSError: No space left on device")
+        fleet.look_until(lane, fleet.is_phase(lane, "failed"))
+    failed = fleet.newest(lane)
+    assert failed is not None
+    assert failed.failure_kind == "disk_full"
+
+
 def test_a_server_that_answers_without_its_key_is_not_ready(lane: Lane, settings: Settings) -> None:
     fleet.order(lane, fleet.preset("keyless"))
     fleet.look_until(lane, lambda: _is_listening(lane))

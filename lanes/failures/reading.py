@@ -45,6 +45,12 @@ def read_cause(evidence: Evidence, words: FailureWords) -> Cause:
     return _finished(cause or _ended(evidence, lines, words), words)
 
 
+def named_cause(log_tail: str, words: FailureWords) -> Cause | None:
+    """What the log names, whatever else is known; None: it names nothing."""
+    cause = _named(_lines(log_tail, words), words)
+    return _finished(cause, words) if cause else None
+
+
 def stated_cause(kind: Kind, reason: str, words: FailureWords, *, line: str = "") -> Cause:
     """A cause that no log had to name, such as that a probe found."""
     sentence = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
