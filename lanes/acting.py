@@ -158,9 +158,17 @@ def _cause_of_stop(step: SendTerm, sight: Sight, runtime: Runtime) -> Cause:
     seen = sight.seen
     if seen.trouble:
         named = named_cause(read_tail(runtime.log_path, LOG_BYTES), _words(runtime))
-        kind = Kind.PORT_TAKEN if seen.is_port_foreign else Kind.UNKNOWN
-        return named or stated_cause(kind, step.reason, _words(runtime))
+        return named or stated_cause(
+            _kind_of_trouble(sight), step.reason, _words(runtime), advice=seen.advice
+        )
     return read_cause(_evidence(sight, runtime, waited=seeing.limits().load), _words(runtime))
+
+
+def _kind_of_trouble(sight: Sight) -> Kind:
+    """What keeps a server that answers from being ready."""
+    if sight.seen.is_port_foreign:
+        return Kind.PORT_TAKEN
+    return Kind.ARGUMENT if sight.seen.is_open else Kind.TIMEOUT
 
 
 def _cause_of_end(step: MarkFailed, sight: Sight, runtime: Runtime) -> Cause:

@@ -134,10 +134,11 @@ def _starting(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now:
         return CarryOn(wanted.generation)
     if seen.is_healthy:
         return MarkReady()
-    if seen.is_port_foreign:
+    if seen.is_port_foreign or seen.is_open:  # neither mends itself
         return SendTerm(seen.trouble)
     if seen.age >= limits.load:
-        return SendTerm(seen.trouble or f"it did not become ready within {limits.load:g} s")
+        late = f"it did not become ready within {limits.load:g} s"
+        return SendTerm(f"{late}: {seen.trouble}" if seen.trouble else late)
     return KeepWaiting(min(LOADING_LOOK, max(SOONEST_LOOK, seen.age * LATE_SHARE)))
 
 

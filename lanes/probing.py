@@ -12,6 +12,7 @@ from lanes.engines.base import EngineAdapter
 
 PROBE_SECONDS = 0.2  # the whole of one request; a trickling answer cannot stretch it
 FETCH_SECONDS = 1.0
+_GUARD = "It has to ask for the key it is given: 401 without, 200 with it, at the protected path."
 MOST_LINE_BYTES, MOST_FETCHED_BYTES = 1024, 2**20
 
 
@@ -29,11 +30,13 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What a probe found. `trouble`: why an answering server is not ready."""
+    """What a probe found. `trouble`: why a server that answers is not ready, and what to try."""
 
     is_healthy: bool = False
     is_port_foreign: bool = False
+    is_open: bool = False  # it answers without its key
     trouble: str = ""
+    advice: str = ""
 
 
 def probe(endpoint: Endpoint, adapter: EngineAdapter) -> Health:
@@ -41,11 +44,12 @@ def probe(endpoint: Endpoint, adapter: EngineAdapter) -> Health:
     before = _owner(endpoint)
     if before is not None:
         return before
-    if _status(endpoint, adapter.health_path) != 200:
-        return Health()
+    status = _status(endpoint, adapter.health_path)
+    if status != 200:
+        return _unhealthy(adapter.health_path, status)
     trouble = _key_trouble(endpoint, adapter.protected_path)
-    if trouble:
-        return Health(trouble=trouble)
+    if trouble is not None:
+        return trouble
     return _owner(endpoint) or Health(is_healthy=True)
 
 
@@ -62,14 +66,31 @@ def _owner(endpoint: Endpoint) -> Health | None:
     return None
 
 
-def _key_trouble(endpoint: Endpoint, path: str | None) -> str:
+def _unhealthy(path: str, status: int | None) -> Health:
+    """503 is how a server says that it loads, silence says nothing; all else is no way to load."""
+    if status is None or status == http.client.SERVICE_UNAVAILABLE:
+        return Health()
+    words = f"its health path {path} answers {status}"
+    return Health(trouble=words, advice="Correct the preset's health path: it has to answer 200.")
+
+
+def _key_trouble(endpoint: Endpoint, path: str | None) -> Health | None:
+    """What is wrong with how it takes its key; None: nothing."""
     if path is None:
-        return ""
-    if _status(endpoint, path) != 401:
-        return "it answers without its API key"
-    if _status(endpoint, path, endpoint.api_key) != 200:
-        return "it does not accept its API key"
-    return ""
+        return None
+    status = _status(endpoint, path)
+    if status is not None and status // 100 == 2:
+        words = f"it answers without its API key at {path}"
+        return Health(is_open=True, trouble=words, advice=_GUARD)
+    if status != http.client.UNAUTHORIZED:
+        return _said(path, "without its API key", status, http.client.UNAUTHORIZED)
+    status = _status(endpoint, path, endpoint.api_key)
+    return None if status == 200 else _said(path, "with its API key", status, http.client.OK)
+
+
+def _said(path: str, how: str, status: int | None, wanted: int) -> Health:
+    said = f"answers {status}" if status else "does not answer"
+    return Health(trouble=f"{path} {how} {said}, not {wanted}", advice=_GUARD)
 
 
 def fetch(endpoint: Endpoint, path: str) -> bytes | None:

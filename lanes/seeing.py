@@ -159,6 +159,8 @@ def _seen_with(
         age=_age(record),
         is_healthy=health.is_healthy,
         trouble=health.trouble,
+        advice=health.advice,
+        is_open=health.is_open,
         is_port_foreign=health.is_port_foreign,
         barrier=_barrier(lane, wanted, runtime, record, running.phase),
     )

@@ -57,6 +57,8 @@ def main() -> int:
         server.process = _start(order, lock)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         _write(order["record_path"], {**record, "exit_status": 127, "error": str(error)})
+        with RotatingLog(order["log_path"], order["log_bytes"]) as log:
+            log.write(f"slotserve: it could not be started: {error}\n".encode())
         return NOT_STARTED
     pid = server.process.pid
     record |= {"pid": pid, "ticks": _ticks(pid)}

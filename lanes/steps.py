@@ -78,6 +78,8 @@ class Seen:
     exit_status: int | None = None
     is_healthy: bool = False
     trouble: str = ""  # what keeps an answering server from being ready
+    advice: str = ""  # what to try then
+    is_open: bool = False  # it answers without its key
     is_port_foreign: bool = False  # somebody else's process listens there
     barrier: Barrier = Barrier.UNKNOWN
     is_stillborn: bool = False  # its shim ended of itself before it wrote anything down

@@ -4,6 +4,66 @@ from lanes.failures.causes import Kind
 
 COMMON_LINES = [
     (
+        Kind.PROGRAM,
+        "python3: can't open file '/tmp/nofile.py': [Errno 2] No such file or directory",
+        "nofile.py, which it was to run, is not on the host.",
+    ),
+    (
+        Kind.PROGRAM,
+        "/usr/bin/python3: can't open file '/srv/a b/serve.py': [Errno 2] No such file",
+        "serve.py, which it was to run, is not on the host.",
+    ),
+    (
+        Kind.PROGRAM,
+        "bash: /opt/run.sh: No such file or directory",
+        "run.sh, which it was to run, is not on the host.",
+    ),
+    (
+        Kind.PROGRAM,
+        "sh: 1: tabby: not found",
+        "tabby, which it was to run, is not on the host.",
+    ),
+    (
+        Kind.PROGRAM,
+        "/bin/bash: line 1: tabby: command not found",
+        "tabby, which it was to run, is not on the host.",
+    ),
+    (
+        Kind.PROGRAM,
+        "/usr/bin/env: \u2018node\u2019: No such file or directory",
+        "node, which it was to run, is not on the host.",
+    ),
+    (
+        Kind.PROGRAM,
+        "Error: Cannot find module '/srv/app/server.js'",
+        "server.js, which it was to run, is not on the host.",
+    ),
+    (
+        Kind.FILE_MISSING,
+        "bash: /opt/run.sh: Permission denied",
+        "run.sh may not be read or run by the user that runs model servers.",
+    ),
+    (
+        Kind.FILE_MISSING,
+        "python3: can't open file '/root/serve.py': [Errno 13] Permission denied",
+        "serve.py may not be read or run by the user that runs model servers.",
+    ),
+    (
+        Kind.PROGRAM,
+        "/usr/bin/python3: No module named infinity_emb",
+        "server cannot start: the Python module infinity_emb is not installed.",
+    ),
+    (
+        Kind.PROGRAM,
+        "ModuleNotFoundError: No module named 'fastapi'",
+        "server cannot start: the Python module fastapi is not installed.",
+    ),
+    (
+        Kind.PORT_TAKEN,
+        "Error: listen EADDRINUSE: address already in use 127.0.0.1:18102",
+        "Its port is in use by another program.",
+    ),
+    (
         Kind.GPU_MEMORY,
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 14.00 GiB. GPU 0 has a "
         "total capacity of 23.64 GiB of which 9.21 GiB is free.",

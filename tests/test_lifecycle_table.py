@@ -150,7 +150,12 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
     ),
     "load timeout with a known trouble": (
         KEEP,
-        replace(STARTING, age=600, trouble="it answers without its API key"),
+        replace(STARTING, age=600, trouble="its health path /x answers 404"),
+        SendTerm("it did not become ready within 600 s: its health path /x answers 404"),
+    ),
+    "answers without its key": (
+        KEEP,
+        replace(STARTING, age=2, is_open=True, trouble="it answers without its API key"),
         SendTerm("it answers without its API key"),
     ),
     "healthy at the last moment": (KEEP, replace(STARTING, age=600, is_healthy=True), MarkReady()),

@@ -53,6 +53,32 @@ def test_the_port_is_ours_before_and_after_the_answer(
     assert (found.is_healthy, found.is_port_foreign) == (is_healthy, is_foreign)
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (404, "its health path /health answers 404"),
+        (500, "its health path /health answers 500"),
+        (302, "its health path /health answers 302"),
+        (503, ""),
+    ],
+)
+def test_an_answer_that_is_no_loading_is_told(
+    monkeypatch: pytest.MonkeyPatch, status: int, words: str
+) -> None:
+    monkeypatch.setattr(sockets, "is_owned", lambda *_: True)
+    with fleet.Foreigner(f"HTTP/1.1 {status} X\r\n\r\n".encode()) as server:
+        assert probed(server.port).trouble == words
+
+
+def test_who_answers_without_the_key_is_open(
+    answering: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "is_owned", lambda *_: True)
+    endpoint = Endpoint(1, 1, "127.0.0.1", answering, "key")
+    found = probing.probe(endpoint, fleet.FakeEngine())
+    assert (found.is_open, found.trouble) == (True, "it answers without its API key at /props")
+
+
 def test_a_server_that_says_nothing_holds_a_probe_up_for_a_moment_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

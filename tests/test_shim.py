@@ -129,6 +129,7 @@ def test_a_program_that_is_not_there_is_recorded(shim: Shim) -> None:
     assert shim.run("", argv=["/no/such/program"]) == 71
     assert shim.record()["exit_status"] == 127
     assert "No such file" in shim.record()["error"]
+    assert shim.log().startswith("slotserve: it could not be started: [Errno 2] No such file")
 
 
 def test_the_record_is_its_owners_alone(shim: Shim) -> None:

@@ -121,14 +121,32 @@ def test_what_the_log_names_counts_more_than_a_stranger_on_the_port(
     assert failed.failure_kind == "disk_full"
 
 
-def test_a_server_that_answers_without_its_key_is_not_ready(lane: Lane, settings: Settings) -> None:
+def test_a_server_that_answers_without_its_key_is_given_up_at_once(lane: Lane) -> None:
     fleet.order(lane, fleet.preset("keyless"))
+    fleet.look_until(lane, fleet.is_phase(lane, "failed"))
+    failed = fleet.newest(lane)
+    assert failed is not None
+    assert failed.reason == "It answers without its API key at /props."
+    assert (failed.failure_kind, failed.failure_advice[:27]) == (
+        "argument",
+        "It has to ask for the key i",
+    )
+
+
+def test_a_health_path_that_is_none_is_said_when_the_time_is_over(
+    lane: Lane, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet.FakeEngine, "health_path", "/nope")
+    fleet.order(lane, fleet.preset())
     fleet.look_until(lane, lambda: _is_listening(lane))
     settings.SLOTSERVE_LOAD_TIMEOUT_SECONDS = 0.1
     fleet.look_until(lane, fleet.is_phase(lane, "failed"))
     failed = fleet.newest(lane)
     assert failed is not None
-    assert failed.reason == "It answers without its API key."
+    assert failed.reason == (
+        "It did not become ready within 0.1 s: its health path /nope answers 401."
+    )
+    assert "health path" in failed.failure_advice
 
 
 def test_no_port_is_said_once(lane: Lane, settings: Settings, foreign_server: int) -> None:

@@ -141,6 +141,30 @@ FILES: tuple[Pattern, ...] = (
     ),
 )
 
+# What interpreters and shells say of what they were to run.
+_SHELL = r"(?:^|/)(?:\w*sh|env): (?:\d+: |line \d+: |cannot open )*"
+_WORD = r"['\"\u2018]?([^\s:'\"\u2019]+)['\"\u2019]?"
+COMMANDS: tuple[Pattern, ...] = (
+    pattern(
+        Kind.PROGRAM,
+        r"can't open file ['\"](.+?)['\"]: \[Errno 2\]|Cannot find module ['\"](/.+?)['\"]"
+        rf"|{_SHELL}{_WORD}: (?:command not found|not found|No such file(?: or directory)?)$",
+        "{any}, which it was to run, is not on the host.",
+        "Put it there, or correct the preset's command.",
+    ),
+    pattern(
+        Kind.FILE_MISSING,
+        rf"can't open file ['\"](.+?)['\"]: \[Errno 13\]|{_SHELL}{_WORD}: Permission denied$",
+        "{any} may not be read or run by the user that runs model servers.",
+        "Change its permissions (or those of the folders above) on the host.",
+    ),
+    pattern(
+        Kind.PROGRAM,
+        r"No module named ['\"]?([\w.]+)['\"]?$",
+        "{program} cannot start: the Python module {0} is not installed.",
+    ),
+)
+
 PROGRAM: tuple[Pattern, ...] = (
     pattern(
         Kind.DRIVER,
@@ -219,4 +243,12 @@ PROGRAM: tuple[Pattern, ...] = (
 LAST: tuple[Pattern, ...] = (
     pattern(Kind.HOST_MEMORY, r"[Oo]ut of memory", "It ran out of memory."),
 )
-PATTERNS: tuple[Pattern, ...] = (*MEMORY, *PLACE, *ACCESS, *FILES, *PROGRAM, *LAST)
+PATTERNS: tuple[Pattern, ...] = (
+    *MEMORY,
+    *PLACE,
+    *ACCESS,
+    *FILES,
+    *PROGRAM,
+    *COMMANDS,
+    *LAST,
+)

@@ -51,10 +51,12 @@ def named_cause(log_tail: str, words: FailureWords) -> Cause | None:
     return _finished(cause, words) if cause else None
 
 
-def stated_cause(kind: Kind, reason: str, words: FailureWords, *, line: str = "") -> Cause:
+def stated_cause(
+    kind: Kind, reason: str, words: FailureWords, *, line: str = "", advice: str = ""
+) -> Cause:
     """A cause that no log had to name, such as that a probe found."""
     sentence = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
-    return _finished(Cause(kind, sentence, line), words)
+    return _finished(Cause(kind, sentence, line, advice), words)
 
 
 def without_folders(text: str) -> str:
