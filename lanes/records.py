@@ -17,6 +17,7 @@ from pathlib import Path
 from django.conf import settings
 
 from lanes import processes
+from lanes.installation import NAME, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,10 @@ def shim_errors(lane_pk: int) -> Path:
 
 def installation_id() -> str:
     """This data folder's own name, made once, by which its processes are known."""
-    path = Path(settings.SLOTSERVE_DATA) / "installation-id"
+    path = Path(settings.SLOTSERVE_DATA) / NAME
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f"installation-id.{os.getpid()}.{secrets.token_hex(4)}")
+        draft = path.with_name(f"{NAME}.{os.getpid()}.{secrets.token_hex(4)}")
         draft.write_text(secrets.token_hex(16))
         try:
             os.link(draft, path)  # the first one wins; a reader never sees half a name
@@ -94,6 +95,7 @@ def installation_id() -> str:
             pass
         finally:
             draft.unlink()
+        settle(path.parent)
     return path.read_text().strip()
 
 

@@ -1,6 +1,5 @@
 """The web process as an ASGI application."""
 
-import os
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -10,7 +9,9 @@ from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.http import HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
+from slotserve.reading_settings import settings_or_exit
+
+settings_or_exit()
 django.setup(set_prefix=False)
 
 

@@ -7,6 +7,8 @@ from celery import Celery
 from celery.exceptions import SecurityWarning
 from kombu.transport.redis import Channel, Transport
 
+from slotserve.reading_settings import settings_or_exit
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
 # Celery would make Django's checks and say nothing of what they find; they load every page, which
 # takes a worker and beat 15 MB and a second each.
@@ -25,4 +27,5 @@ Transport.brpop_timeout = 4
 
 app = Celery("slotserve")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+app.on_configure.connect(lambda **_: settings_or_exit(), weak=False)
 app.autodiscover_tasks()

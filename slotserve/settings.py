@@ -9,10 +9,12 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from django.core.management.utils import get_random_secret_key
 
+from lanes.installation import settle
 from slotserve.broker import celery_url, transport_options
 from slotserve.database import postgres_options
 from wire.addresses import read_database_url, read_redis_url, url_for_hosts
 from wire.env import (
+    SettingError,
     read_flag,
     read_list,
     read_number,
@@ -25,6 +27,10 @@ from wire.env import (
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 SLOTSERVE_DATA = read_path("SLOTSERVE_DATA", BASE_DIR / "var")
+try:
+    settle(SLOTSERVE_DATA)
+except OSError as error:
+    raise SettingError(f"SLOTSERVE_DATA: the folder cannot be used: {error}") from error
 
 
 def _file_text(name: str, default: str) -> str:

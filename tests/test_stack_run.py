@@ -187,6 +187,41 @@ def test_the_socket_is_recorded_for_manage_py(up: Up) -> None:
     assert not path.parent.exists()
 
 
+def test_a_copy_of_the_folder_of_a_running_one_leaves_that_alone(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    copy = Up(Path(shutil.copytree(up.data, up.data.with_name("copy"))))
+    names = {processes.INSTALLATION: name_of(up), processes.LANE: "1"}
+    server = subprocess.Popen([sys.executable, "-S", "-c", SLEEP], env=names)
+    try:
+        parts = recorded(up)
+        copy.start().wait_for(BANNER)
+        assert "killed" not in copy.screen
+        assert name_of(copy) != name_of(up)
+        assert copy.stop() == 0
+        assert recorded(up) == parts
+        assert all(processes.is_alive(pid, ticks) for pid, ticks in parts.values())
+        assert server.poll() is None
+        assert runtime_folder(up).is_dir()
+    finally:
+        server.kill()
+        server.wait()
+        copy.end()
+
+
+def test_a_setting_that_cannot_be_used_is_said_before_anything_is_ended(up: Up) -> None:
+    up.start().wait_for(BANNER)
+    deaf = up.part("valkey")
+    deaf.suspend()
+    up.send(signal.SIGKILL)
+    up.status()
+    wrong = Up(up.data, SLOTSERVE_TICK_SECONDS="often")
+    assert wrong.start().status() == 1
+    assert wrong.screen.startswith("SLOTSERVE_TICK_SECONDS='often' is not a number")
+    assert wrong.screen.count("\n") == 1
+    assert deaf.is_running()
+    assert (up.data / "stack.json").exists()
+
+
 def name_of(up: Up) -> str:
     return (up.data / "installation-id").read_text().strip()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from slotserve.stack.errors import StartError
 from slotserve.stack.folder import DataFolder
-from slotserve.stack.parts import Options, Product
+from slotserve.stack.parts import Options, Product, check_settings
 from slotserve.stack.run import run_until_stopped
 
 
@@ -15,6 +15,7 @@ def main(product: type[Product] = Product) -> int:
     options = read_options(sys.argv[1:])
     try:
         folder = DataFolder.open(options.data)
+        check_settings(options.data)  # before anything of a killed one is ended
         return run_until_stopped(product(options, folder, folder.runtime()))
     except StartError as error:
         print(error, file=sys.stderr)

@@ -10,9 +10,9 @@ import socket
 import tempfile
 from pathlib import Path
 
+from lanes.installation import NAME, settle
 from slotserve.stack.errors import StartError
 
-NAME = "installation-id"  # by which its processes are known
 LEAST_FREE_BYTES = 200 * 2**20
 LONGEST_SOCKET = 103  # bytes; the kernel's limit is 107 on Linux, 103 elsewhere
 FOLDER_MODE, PRIVATE_MODE, SECRET_MODE = 0o711, 0o700, 0o600
@@ -39,7 +39,9 @@ class DataFolder:
                 private.mkdir(mode=PRIVATE_MODE, exist_ok=True)
             folder._take_lock()
             folder._check_space()
+            settle(path)  # a copy's processes are not those of the original
             folder._make_files()
+            settle(path)
         except OSError as error:
             folder.close()
             raise StartError(_sentence(path, error)) from error

@@ -1,6 +1,7 @@
 """The parts of the product on one machine: how each is started."""
 
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from slotserve.stack.supervisor import Part
 from slotserve.worker_command import worker_argv
 from wire.env import SettingError, read_number, read_whole
 
+READ_SETTINGS = "from slotserve.reading_settings import settings_or_exit as read; read()"
 ROOT = Path(__file__).resolve().parent.parent.parent
 STREAMS_SECONDS = 2  # what web and edge give open streams when they stop
 EDGE_GRACE = 3.0  # beyond those, to take its leave of the hosts
@@ -38,6 +40,15 @@ class Options:
     def gateway_url(self) -> str:
         """Where the API is."""
         return f"http://{LOOPBACK}:{self.gateway_port}"
+
+
+def check_settings(data: Path) -> None:
+    """StartError with the sentence of one that cannot be used."""
+    argv = (sys.executable, "-c", READ_SETTINGS)
+    names = {**os.environ, "SLOTSERVE_DATA": str(data)}
+    asked = subprocess.run(argv, cwd=ROOT, env=names, capture_output=True, text=True, check=False)
+    if asked.returncode:
+        raise StartError(asked.stderr.strip())
 
 
 @dataclass(frozen=True, slots=True)
