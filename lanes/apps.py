@@ -7,6 +7,7 @@ from lanes.checks import (
     check_commands,
     check_llama_server,
     check_margins,
+    check_names,
     check_port_range,
     check_run_as,
     check_silence,
@@ -21,6 +22,7 @@ class LanesConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the checks of this app's settings."""
+        register(check_names)
         register(check_llama_server)
         register(check_commands)
         register(check_port_range)

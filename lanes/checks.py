@@ -1,5 +1,6 @@
 """System checks of the settings of hosts and model servers."""
 
+import os
 import pwd
 import shlex
 import shutil
@@ -8,6 +9,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
+from django.core.checks import Warning as Complaint
+
+from wire.setting_names import misspelt
 
 LLAMA_SERVER = "slotserve.E011"
 PORT_RANGE = "slotserve.E012"
@@ -15,6 +19,7 @@ MARGINS = "slotserve.E010"
 RUN_AS = "slotserve.E013"
 SILENCE = "slotserve.E014"
 COMMANDS = "slotserve.E015"
+MISSPELT = "slotserve.W016"
 COMMAND_SETTINGS = (
     "SLOTSERVE_VLLM",
     "SLOTSERVE_SGLANG",
@@ -22,6 +27,12 @@ COMMAND_SETTINGS = (
     "SLOTSERVE_TRAINER",
     "SLOTSERVE_COMMANDS",
 )
+
+
+def check_names(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
+    """Each variable that looks like a setting is one."""
+    hint = "Correct its name, or unset it: docs/settings.md lists all."
+    return [Complaint(words, hint=hint, id=MISSPELT) for words in misspelt(os.environ)]
 
 
 def check_llama_server(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:

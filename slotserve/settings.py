@@ -5,16 +5,16 @@ docs/settings.md lists every one with its default; a test keeps that page comple
 
 from pathlib import Path
 
-import dj_database_url
 from csp.constants import NONE, SELF
 from django.core.management.utils import get_random_secret_key
 
 from lanes.installation import settle
 from slotserve.broker import celery_url, transport_options
-from slotserve.database import postgres_options
+from slotserve.database import own_database
 from wire.addresses import read_database_url, read_redis_url, url_for_hosts
 from wire.env import (
     SettingError,
+    read_address,
     read_flag,
     read_list,
     read_number,
@@ -142,7 +142,7 @@ EMAIL_BACKEND = (
     "lanes.smtp.EmailBackend" if EMAIL_HOST else "django.core.mail.backends.console.EmailBackend"
 )
 DEFAULT_FROM_EMAIL = read_text("SLOTSERVE_MAIL_FROM", "slotserve@localhost")
-SLOTSERVE_WEB_URL = read_text("SLOTSERVE_WEB_URL")
+SLOTSERVE_WEB_URL = read_address("SLOTSERVE_WEB_URL")
 LANGUAGE_CODE = "en"
 TIME_ZONE = read_time_zone("SLOTSERVE_TIME_ZONE", "UTC")
 USE_TZ = True
@@ -168,21 +168,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 # --- Database -------------------------------------------------------------------------------
-DATABASES = {
-    "default": dj_database_url.parse(
-        read_database_url(f"sqlite:///{SLOTSERVE_DATA / 'slotserve.sqlite3'}"),
-        conn_max_age=600,
-        conn_health_checks=True,
-    )
-}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    DATABASES["default"]["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-    }
-else:
-    DATABASES["default"]["OPTIONS"] = postgres_options(DATABASES["default"].get("OPTIONS", {}))
+DATABASES = {"default": own_database(SLOTSERVE_DATA)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Valkey and Celery ----------------------------------------------------------------------
@@ -251,7 +237,7 @@ SLOTSERVE_HOSTS_DATABASE_URL = url_for_hosts(
 SLOTSERVE_HOSTS_REDIS_URL = url_for_hosts(read_secret("SLOTSERVE_HOSTS_REDIS_URL"), REDIS_URL)
 
 # --- Gateway --------------------------------------------------------------------------------
-SLOTSERVE_GATEWAY_URL = read_text("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")
+SLOTSERVE_GATEWAY_URL = read_address("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")
 SLOTSERVE_TABLE_DAYS = read_number("SLOTSERVE_TABLE_DAYS", 7.0, least=1.0)
 SLOTSERVE_REQUESTS_PER_MINUTE = read_whole("SLOTSERVE_REQUESTS_PER_MINUTE", 0)
 SLOTSERVE_TOKENS_PER_MINUTE = read_whole("SLOTSERVE_TOKENS_PER_MINUTE", 0)

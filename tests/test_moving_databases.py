@@ -22,6 +22,7 @@ from bookings.guards import STATEMENTS, Verdict, guards_present, verdict
 from bookings.models import Booking
 from gateway.models import UsageRecord
 from lanes.models import Host, Lane
+from slotserve.database import MOVED
 from slotserve.databases.sqlite_files import opened
 from slotserve.databases.tables import MADE_BY_MIGRATE, all_models, has_rows, read_rows, summary
 from slotserve.stack.parts import ROOT
@@ -131,6 +132,20 @@ def test_a_database_that_is_not_empty_is_refused_and_left_alone(source: Path) ->
     assert "not empty (auth_user)" in refusal(source)
     assert list(User.objects.values_list("username", flat=True)) == ["somebody"]
     assert not Lane.objects.exists()
+
+
+def test_the_move_leaves_a_mark_without_the_password(source: Path) -> None:
+    move(source)
+    words = (source.parent / MOVED).read_text()
+    assert words.startswith("postgres")
+    assert words.strip().endswith("/slotserve")
+    assert ":slotserve@" not in words
+
+
+def test_a_refused_move_leaves_none(source: Path) -> None:
+    builders.person("somebody")
+    refusal(source)
+    assert not (source.parent / MOVED).exists()
 
 
 def test_twice_is_refused(source: Path) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from slotserve.stack.parts import ROOT
+from wire.setting_names import NAMES, PREFIX, misspelt
 
 SOURCES = ("slotserve", "bookings", "lanes", "gateway", "wire", "bin", "bench", "tests")
 READ = re.compile(
-    r"""(?:read_(?:text|time_zone|secret|number|whole|flag|list|path)|environ(?:\.get|\.pop)?)\s*[(\[]\s*"([A-Z_]+)\""""
+    r"""(?:read_(?:text|address|time_zone|secret|number|whole|flag|list|path)|environ(?:\.get|\.pop)?)\s*[(\[]\s*"([A-Z_]+)\""""
 )
 OURS = re.compile(r"(SLOTSERVE_[A-Z_]+|DATABASE_URL|REDIS_URL)")
 INTERNAL = {
@@ -76,6 +77,24 @@ def test_the_readers_are_found() -> None:
 @pytest.mark.parametrize("name", sorted(names_read()))
 def test_every_setting_has_a_line(name: str) -> None:
     assert name in names_listed(), f"{name} needs a line in docs/settings.md"
+
+
+def test_the_names_by_which_a_misspelt_one_is_known_are_those_that_are_read() -> None:
+    read = {name for name in names_read() | INTERNAL if name.startswith(PREFIX)}
+    assert {PREFIX + name for name in NAMES} == read
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("SLOTSERVE_TIMEZONE", "SLOTSERVE_TIME_ZONE"),
+        ("SLOTSERVE_MAIL_HOTS", "SLOTSERVE_MAIL_HOST"),
+        ("SLOTSERVE_WEB_URL_FIL", "SLOTSERVE_WEB_URL"),
+    ],
+)
+def test_a_misspelt_one_is_told_with_the_nearest(name: str, nearest: str) -> None:
+    (words,) = misspelt([name, "SLOTSERVE_WEB_URL", "SLOTSERVE_SECRET_KEY_FILE", "HOME"])
+    assert words == f"{name} is no setting, and nothing reads it: the nearest is {nearest}."
 
 
 def test_no_line_is_about_a_setting_that_is_gone() -> None:

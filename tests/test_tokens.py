@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
 
 from gateway import tokens
 from gateway.models import ApiToken
@@ -212,14 +211,3 @@ def test_the_command_says_what_is_wrong_and_makes_nothing(arguments: list[str], 
         command(*arguments)
     assert not ApiToken.objects.exists()
     assert list(User.objects.values_list("username", flat=True)) == ["ann"]
-
-
-def test_the_command_says_so_when_the_database_has_no_tables(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(**_: object) -> None:
-        raise OperationalError("no such table: auth_user")
-
-    monkeypatch.setattr(User.objects, "filter", fail)
-    with pytest.raises(CommandError, match="no such table: auth_user; run migrate first"):
-        command("ann")

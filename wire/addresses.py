@@ -15,6 +15,7 @@ def read_redis_url(written: str = "") -> str:
     url = read_secret("REDIS_URL") or written or DEFAULT_REDIS_URL
     if not url.startswith(("redis://", "rediss://", "unix://")):
         raise SettingError("REDIS_URL: give redis://, rediss:// or unix:///path?db=N")
+    _refuse_odd("REDIS_URL", url)
     password = read_secret("SLOTSERVE_REDIS_PASSWORD")
     return _with_password("REDIS_URL", url, "SLOTSERVE_REDIS_PASSWORD", password)
 
@@ -22,6 +23,7 @@ def read_redis_url(written: str = "") -> str:
 def read_database_url(default: str) -> str:
     """DATABASE_URL, with SLOTSERVE_DATABASE_PASSWORD in it, if that is set."""
     url = read_secret("DATABASE_URL") or default
+    _refuse_odd("DATABASE_URL", url)
     password = read_secret("SLOTSERVE_DATABASE_PASSWORD")
     return _with_password("DATABASE_URL", url, "SLOTSERVE_DATABASE_PASSWORD", password)
 
@@ -35,6 +37,21 @@ def url_for_hosts(url: str, own: str) -> str:
     if not url or not parts.hostname or parts.password or not password:
         return url or own
     return _with(url, unquote(password))
+
+
+def without_password(url: str) -> str:
+    """To be shown."""
+    parts = urlsplit(url)
+    user, at, place = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{place}", query=""))
+
+
+def _refuse_odd(setting: str, url: str) -> None:
+    """What no parser takes; its text is not repeated, for the password in it."""
+    try:
+        _ = urlsplit(url).port
+    except ValueError as error:
+        raise SettingError(f"{setting} is no address: {error}") from None
 
 
 def _with_password(setting: str, url: str, name: str, password: str) -> str:

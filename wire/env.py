@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
@@ -71,6 +72,26 @@ def _is_zone(name: str) -> bool:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         return False
     return True
+
+
+def read_address(name: str, default: str = "") -> str:
+    """An address of pages or of the API, such as https://gpu.example.org; or nothing."""
+    address = read_text(name, default)
+    if address and not _is_address(address):
+        raise SettingError(
+            f"{name}={address!r} is no address: give one, such as https://gpu.example.org"
+        )
+    return address
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    is_plain = not (parts.query or parts.fragment or any(letter.isspace() for letter in text))
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and is_plain
 
 
 def read_flag(name: str, *, default: bool) -> bool:

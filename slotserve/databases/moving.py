@@ -1,11 +1,13 @@
 """From SQLite to PostgreSQL, and what a restored backup does: a file's rows into our database."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
 
+from slotserve.database import mark_moved
 from slotserve.databases.copying import Tell, copy_all
 from slotserve.databases.errors import CopyError
 from slotserve.databases.sqlite_files import (
@@ -34,7 +36,7 @@ def move_from_sqlite(source: Path, tell: Tell) -> dict[str, Summary]:
         with held_still(source), TemporaryDirectory(prefix="slotserve-move-") as folder:
             snapshot = Path(folder) / "database.sqlite3"
             copy_file(source, snapshot)
-            return fill_from(snapshot, tell)
+            return fill_from(snapshot, tell, before_commit=partial(mark_moved, source))
     except OSError as error:
         raise CopyError(f"Nothing was moved: {error}.") from error
 

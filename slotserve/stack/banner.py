@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slotserve.stack.parts import ROOT, Options
+from wire.env import read_secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,8 @@ def _example(options: Options, report: FirstStart) -> list[str]:
     if not report.token:
         command = f"{_python()} manage.py create_token {report.administrator}"
         folder = "" if options.data == ROOT / "var" else f"SLOTSERVE_DATA={_quoted(options.data)} "
-        return [f"  A new token: {folder}{command}"]
+        more = " (with the DATABASE_URL of this bin/up)" if read_secret("DATABASE_URL") else ""
+        return [f"  A new token: {folder}{command}{more}"]
     model = report.model or "auto"
     question = [{"role": "user", "content": "Say hello."}]
     body = {"model": model, "max_tokens": 40, "stream": True, "messages": question}

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, transaction
+from django.db import transaction
 
 from gateway.limits import RateLimits
 from gateway.models import Scope
@@ -44,12 +44,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         """Make it, let the gateway know, print it."""
-        try:
-            text = _make(options)
-        except DatabaseError as error:
-            raise CommandError(
-                f"The database cannot be used: {error}; run migrate first."
-            ) from None
+        text = _make(options)
         # The next line of a script uses it: do not wait for the worker.
         if has_table_keys():
             publish()
