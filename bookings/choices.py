@@ -10,6 +10,7 @@ from django.utils import timezone
 from bookings.models import Booking, State
 from bookings.sentences import clock as words_of
 from lanes import clock, ticks
+from lanes.archived import archived_objection
 from lanes.events import add_event
 from lanes.models import Lane, ManualChoice, Preset, PresetFailure, ReloadRequest
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
@@ -36,7 +37,8 @@ def choose(
     """Have the lane run a preset, or nothing, until a time or the next booking's start.
 
     Replaces the choice in force. With a booking in progress it takes effect after that one's end.
-    Refusals: not_administrator, naive_time, unknown_preset, lane_disabled, in_the_past, not_found.
+    Refusals: not_administrator, naive_time, unknown_preset, lane_disabled, in_the_past, archived,
+    not_found.
     """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
@@ -55,6 +57,9 @@ def choose(
             return Refusal("lane_disabled", f"{lane} is disabled: enable it first.")
         if until <= now:
             return Refusal("in_the_past", "A choice must end in the future.")
+        refusal = archived_objection(preset) if preset else None
+        if refusal:
+            return refusal
         ManualChoice.objects.filter(lane=lane, ended_at=None).update(ended_at=now)
         choice = ManualChoice.objects.create(
             lane=lane, preset=preset, made_at=now, until=until.astimezone(UTC), made_by=actor

@@ -1,4 +1,4 @@
-"""Deleting lanes, hosts and presets, unless something stands in the way."""
+"""Deleting lanes, hosts and presets, and archiving presets, unless something is in the way."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from bookings.models import OCCUPYING, Booking
 from lanes import clock, ticks
+from lanes.catalogue.forgetting import take_back
 from lanes.locking import one_edit_at_a_time
 from lanes.models import Host, Lane, ManualChoice, ModelFile, Order, Preset, Runtime
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
@@ -90,6 +91,42 @@ def delete_preset(preset: Preset, *, actor: User) -> Refusal | None:
         ManualChoice.objects.filter(preset=preset).delete()
         Preset.objects.filter(pk=preset.pk).update(current=None)
         preset.delete()
+        ModelFile.objects.filter(forgotten_at__isnull=False, revisions=None).delete()
+    return None
+
+
+def archive_preset(preset: Preset, *, actor: User) -> Refusal | None:
+    """Offer a preset no more; its name, revisions and past bookings are kept. Again: nothing.
+
+    Refusals: not_administrator; in_use (InTheWay), as for deleting.
+    """
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    with transaction.atomic():
+        one_edit_at_a_time()
+        # Who books or chooses it holds his lane from the check to the end.
+        list(Lane.objects.select_for_update(no_key=True).order_by("pk"))
+        refusal = _in_the_way(str(preset), Q(revision__preset=preset), Q(preset=preset))
+        refusal = refusal or _wanted(preset)
+        if refusal:
+            return refusal
+        Preset.objects.filter(pk=preset.pk, archived_at=None).update(
+            archived_at=clock.database_now()
+        )
+        ticks.plan_soon()
+    return None
+
+
+def bring_back_preset(preset: Preset, *, actor: User) -> Refusal | None:
+    """Offer an archived preset again, and its model with it. Refusals: not_administrator."""
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    with transaction.atomic():
+        one_edit_at_a_time()
+        Preset.objects.filter(pk=preset.pk).update(archived_at=None)
+        if preset.current:
+            take_back(preset.current.model_file)
+        ticks.plan_soon()
     return None
 
 
@@ -135,7 +172,7 @@ def _past(preset: Preset) -> InTheWay | None:
     if not past:
         return None
     (listed,) = _part("bookings", [str(booking) for booking in past])
-    words = f"{preset} has been booked, and past bookings are kept: {listed}."
+    words = f"{preset} has been booked, and past bookings are kept: archive it instead. {listed}."
     return InTheWay("has_history", words, booking_ids=tuple(booking.pk for booking in past))
 
 

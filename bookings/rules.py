@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from bookings.availability import HORIZON
 from bookings.states import Kind
+from lanes.archived import archived_objection
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 
@@ -77,14 +78,14 @@ def kind_objection(wish: Wish) -> Refusal | None:
 
 
 def preset_objection(wish: Wish) -> Refusal | None:
-    """A preset that the lane's host cannot load. One query."""
+    """A preset that the lane's host cannot load, or that is archived. Two queries."""
     if wish.preset is None:
         return None
     known = Preset.objects.filter(
         pk=wish.preset.pk, current__model_file__host=wish.lane.host_id
     ).exists()
     words = f"{wish.lane} cannot run {wish.preset}: choose a preset of a model file on its host."
-    return None if known else Refusal("unknown_preset", words)
+    return archived_objection(wish.preset) if known else Refusal("unknown_preset", words)
 
 
 def lane_objection(lane: Lane) -> Refusal | None:

@@ -31,19 +31,23 @@ class PresetFacts:
 
 
 def read_presets() -> list[PresetFacts]:
-    """Every preset by slug; one query."""
+    """Every preset that is not archived, by slug; one query."""
     told = Runtime.objects.filter(revision=OuterRef("current"), context_length__isnull=False)
-    rows = Preset.objects.order_by("slug").values_list(
-        "pk",
-        "slug",
-        "name",
-        "current__engine",
-        "current__arguments",
-        "current__options",
-        "current__aliases",
-        "current__model_file__size_bytes",
-        "current__model_file__host",
-        Subquery(told.order_by("-pk").values("pk")[:1]),
+    rows = (
+        Preset.objects.filter(archived_at=None)
+        .order_by("slug")
+        .values_list(
+            "pk",
+            "slug",
+            "name",
+            "current__engine",
+            "current__arguments",
+            "current__options",
+            "current__aliases",
+            "current__model_file__size_bytes",
+            "current__model_file__host",
+            Subquery(told.order_by("-pk").values("pk")[:1]),
+        )
     )
     return [
         PresetFacts(

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from lanes import ticks
+from lanes.catalogue.forgetting import take_back
 from lanes.engines import forms
 from lanes.engines.base import EngineAdapter
 from lanes.engines.options import Options, check_options
@@ -211,6 +212,7 @@ def _newest(
     )
     preset.current = made
     preset.save(update_fields=["current"])
+    take_back(content.model_file)
     lanes = Lane.objects.filter(Q(default_preset=preset) | Q(order__target__preset=preset))
     tell_lanes(lanes.distinct(), actor, f"made revision {made.number} of {preset.slug}")
     ticks.plan_soon()

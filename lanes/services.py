@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from lanes import clock, ticks
+from lanes.archived import archived_objection
 from lanes.events import add_event
 from lanes.gpus import inventory, nvml
 from lanes.gpus.readings import Inventory
@@ -67,6 +68,8 @@ def save_lane(lane: Lane | None, *, actor: User | None, **wish: Unpack[LaneWish]
     refusal = _fixed_for_good(row, wish) if lane else None
     changed = _take_over(row, wish)
     refusal = refusal or refusal_of(row) or _misplaced(row, gpus)
+    if refusal is None and row.default_preset:
+        refusal = archived_objection(row.default_preset)
     if refusal:
         return refusal
     row.save()

@@ -60,6 +60,16 @@ urlpatterns = [
         administration.delete_preset,
         name="delete-preset",
     ),
+    path(
+        "administration/presets/<str:slug>/archive/",
+        administration.archive_preset,
+        name="archive-preset",
+    ),
+    path(
+        "administration/presets/<str:slug>/bring-back/",
+        administration.bring_back_preset,
+        name="bring-back-preset",
+    ),
     path("administration/hosts/", hosts.page, name="hosts"),
     path("administration/hosts/add/", hosts.add, name="add-host"),
     path(

@@ -6,10 +6,16 @@ from lanes.models import ModelFile, PresetRevision
 
 
 def models_for_people() -> QuerySet[ModelFile]:
-    """Every model with its host and the presets that name it now; three queries."""
-    current = PresetRevision.objects.filter(preset__current=F("pk")).select_related("preset")
-    return ModelFile.objects.select_related("host", "folder").prefetch_related(
-        Prefetch("revisions", current, to_attr="current_revisions")
+    """Every model that is not forgotten, with its host and its presets; three queries.
+
+    Its presets are those that name it now and are not archived.
+    """
+    current = PresetRevision.objects.filter(preset__current=F("pk"), preset__archived_at=None)
+    current = current.select_related("preset")
+    return (
+        ModelFile.objects.listed()
+        .select_related("host", "folder")
+        .prefetch_related(Prefetch("revisions", current, to_attr="current_revisions"))
     )
 
 

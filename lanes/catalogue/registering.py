@@ -9,6 +9,7 @@ from django.db import transaction
 
 from lanes import ticks
 from lanes.catalogue.facts import UnreadableError
+from lanes.catalogue.forgetting import presets_of, strike_off
 from lanes.catalogue.grouping import Found
 from lanes.catalogue.looking import GoneError, Looker
 from lanes.locking import one_edit_at_a_time
@@ -39,9 +40,10 @@ def register_model_file(
     if isinstance(seen, Refusal):
         return seen
     one_edit_at_a_time()
-    if host.model_files.filter(path=path).exists():
+    made = host.model_files.filter(path=path).first() or ModelFile(host=host, path=path)
+    if made.pk and made.forgotten_at is None:
         return Refusal("already_registered", "This file is already registered on that host.")
-    made = ModelFile(host=host, path=path, name=name)
+    made.name, made.forgotten_at, made.fingerprint = name, None, ""
     if seen:
         made.kind, made.size_bytes, made.parts = seen.kind, seen.size, len(seen.files)
     refusal = refusal_of(made)
@@ -54,14 +56,18 @@ def register_model_file(
 
 @transaction.atomic
 def forget_model_file(file: ModelFile, *, actor: User) -> Refusal | None:
-    """Strike a model off the list; its file stays, and a scanned folder shows it again."""
+    """Strike a model off the list; its file stays, and a scanned folder shows it again.
+
+    Revisions that are nobody's now keep its name. Refusals: not_administrator, in_use.
+    """
     if not actor.is_staff:
         return not_administrator()
     one_edit_at_a_time()
-    presets = list(Preset.objects.filter(revisions__model_file=file).distinct())
+    presets = list(presets_of(file))
     if presets:
-        return Refusal("in_use", f"{file} is the model of {_listed(presets)}: delete them first.")
-    file.delete()
+        words = f"{file} is the model of {_listed(presets)}: delete or archive them first."
+        return Refusal("in_use", words)
+    strike_off(ModelFile.objects.filter(pk=file.pk))
     return None
 
 
@@ -90,7 +96,7 @@ def remove_folder(folder: ModelFolder, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return not_administrator()
     one_edit_at_a_time()
-    folder.model_files.filter(revisions=None).delete()
+    strike_off(ModelFile.objects.filter(folder=folder))
     folder.delete()
     return None
 

@@ -16,6 +16,7 @@ from django.db.models import ProtectedError, Q
 
 from lanes import clock, ticks
 from lanes.catalogue.facts import UnreadableError, word
+from lanes.catalogue.forgetting import strike_off
 from lanes.catalogue.grouping import Found, group
 from lanes.catalogue.inspecting import Inspected, inspect
 from lanes.catalogue.looking import GoneError, Looker
@@ -109,7 +110,9 @@ def _look_for(scan: _Scan, file: ModelFile, looker: Looker) -> None:
 def _take_in(scan: _Scan, found: Found, folder: ModelFolder | None) -> None:
     """Register a new model, or report what is different of a known one."""
     file = scan.known.get(found.path)
-    if file and file.fingerprint == found.fingerprint and file.missing_since is None:
+    is_back = file is not None and folder is not None and file.forgotten_at is not None
+    is_same = file is not None and file.fingerprint == found.fingerprint
+    if file and is_same and file.missing_since is None and not is_back:
         return
     if scan.reading > READING_SECONDS:
         scan.is_more = True
@@ -120,7 +123,8 @@ def _take_in(scan: _Scan, found: Found, folder: ModelFolder | None) -> None:
     if file is None:
         _register(scan, found, seen, folder)
     else:
-        _update(scan, file, missing_since=None, **_columns(found, seen))
+        back = {"forgotten_at": None} if is_back else {}
+        _update(scan, file, missing_since=None, **back, **_columns(found, seen))
 
 
 def _columns(found: Found, seen: Inspected) -> dict[str, object]:
@@ -188,11 +192,10 @@ def _tell(scan: _Scan, file: ModelFile, *, is_gone: bool) -> None:
 
 def _forget(scan: _Scan) -> None:
     """Models that were found in a folder, went away long ago, and are nobody's."""
-    gone = scan.host.model_files.filter(
-        folder__isnull=False, missing_since__lt=scan.now - FORGOTTEN_AFTER, revisions=None
-    )
-    for file in gone:
-        try:
-            file.delete()
-        except ProtectedError:  # a preset of it was made just now
-            log.info("model kept path=%s", file.path)
+    long_ago = scan.now - FORGOTTEN_AFTER
+    gone = ModelFile.objects.filter(host=scan.host, folder__isnull=False)
+    try:
+        with transaction.atomic():
+            strike_off(gone.filter(missing_since__lt=long_ago))
+    except ProtectedError:  # a preset of one was made just now
+        log.info("models kept host=%s", scan.host.key)

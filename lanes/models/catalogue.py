@@ -44,6 +44,14 @@ class ModelKind(models.TextChoices):
     HUGGING_FACE = "huggingface", "Hugging Face folder"
 
 
+class ModelFileQuerySet(models.QuerySet["ModelFile"]):
+    """Which models are anybody's."""
+
+    def listed(self) -> "ModelFileQuerySet":
+        """Those that nobody has forgotten."""
+        return self.filter(forgotten_at=None)
+
+
 class ModelFile(models.Model):
     """Something a server can load: a GGUF file (of a split one the first part), or a folder in
     Hugging Face's form.
@@ -108,6 +116,11 @@ class ModelFile(models.Model):
         null=True, blank=True, help_text="It is not there any more."
     )
     trouble = models.CharField(max_length=500, default="", db_default="", blank=True)
+    forgotten_at = models.DateTimeField(
+        null=True, blank=True, help_text="It is off the list, and kept for what ran it."
+    )
+
+    objects = ModelFileQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["name"]

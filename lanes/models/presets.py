@@ -20,6 +20,14 @@ class Engine(models.TextChoices):
     COMMAND = "command", "Any command"
 
 
+class PresetQuerySet(models.QuerySet["Preset"]):
+    """Which presets may be asked for."""
+
+    def offered(self) -> "PresetQuerySet":
+        """Those that can be booked, chosen, or a lane's default."""
+        return self.filter(current__isnull=False, archived_at=None)
+
+
 class Preset(models.Model):
     """A model file with engine, arguments and environment, under the name that callers use.
 
@@ -32,6 +40,11 @@ class Preset(models.Model):
         "PresetRevision", null=True, on_delete=models.PROTECT, related_name="+", editable=False
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(
+        null=True, blank=True, help_text="It is offered no more, and kept for its history."
+    )
+
+    objects = PresetQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["slug"]

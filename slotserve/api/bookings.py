@@ -19,7 +19,7 @@ from lanes.fitting import is_too_large, warning
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from slotserve.api.errors import refuse
-from slotserve.api.fields import AwareDateTimeField
+from slotserve.api.fields import AwareDateTimeField, is_true
 from slotserve.api.permissions import may_use_lane
 
 Service = Callable[..., Booking | Refusal]
@@ -133,7 +133,7 @@ class BookingViewSet(
         query = self.request.query_params
         if "lane" in query:
             found = found.filter(lane__slug=query["lane"])
-        if query.get("mine", "").lower() in {"1", "true", "yes"}:
+        if is_true(query.get("mine", "")):
             found = found.filter(owner=cast(User, self.request.user))
         if "from" in query:
             found = found.filter(end__gt=_moment(query["from"], "from"))

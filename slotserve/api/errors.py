@@ -23,6 +23,7 @@ STATUS_OF = {
     "too_late": status.HTTP_409_CONFLICT,
     "lane_disabled": status.HTTP_409_CONFLICT,
     "in_use": status.HTTP_409_CONFLICT,
+    "archived": status.HTTP_409_CONFLICT,
     "has_history": status.HTTP_409_CONFLICT,
     "host_lives": status.HTTP_409_CONFLICT,
     "host_joining": status.HTTP_409_CONFLICT,

@@ -30,3 +30,8 @@ class AwareDateTimeField(serializers.DateTimeField):
         if not FIRST <= parsed < LAST:  # what lies beyond cannot be reckoned with
             raise serializers.ValidationError("This time is out of range.")
         return parsed.astimezone(UTC)
+
+
+def is_true(text: str) -> bool:
+    """A yes in an address, such as `?mine=true`."""
+    return text.lower() in {"1", "true", "yes"}

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from gateway.models import Scope
 from lanes import clock, notices
 from lanes.models import Notice
+from slotserve.api.fields import is_true
 
 UNREAD = OpenApiParameter("unread", bool, description="true: only those not read yet")
 
@@ -46,7 +47,7 @@ class NoticeViewSet(
     def get_queryset(self) -> QuerySet[Notice]:
         """Their own; with ?unread=true those not read yet."""
         found = notices.notices_of(self._person)
-        is_unread = self.request.query_params.get("unread", "").lower() in {"1", "true", "yes"}
+        is_unread = is_true(self.request.query_params.get("unread", ""))
         return found.filter(read_at=None) if is_unread else found
 
     @extend_schema(parameters=[UNREAD])

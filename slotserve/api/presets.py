@@ -1,10 +1,13 @@
 """/api/v1/presets/."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib.auth.models import User
-from drf_spectacular.utils import extend_schema
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins, serializers, status, viewsets
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -17,6 +20,7 @@ from lanes.models import Engine, Lane, ModelFile, Preset
 from lanes.preset_notes import notes_of
 from lanes.refusals import Refusal
 from slotserve.api.errors import refuse
+from slotserve.api.fields import is_true
 
 
 class PresetSerializer(serializers.ModelSerializer[Preset]):
@@ -43,6 +47,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
         fields = (
             "slug",
             "name",
+            "archived_at",
             "revision",
             "model",
             "model_id",
@@ -80,7 +85,7 @@ class PresetWriteSerializer(serializers.Serializer[Any]):
 
     slug = serializers.CharField(max_length=63)
     name = serializers.CharField(max_length=100, required=False)
-    model_id = serializers.PrimaryKeyRelatedField(queryset=ModelFile.objects.all())
+    model_id = serializers.PrimaryKeyRelatedField(queryset=ModelFile.objects.listed())
     engine = serializers.ChoiceField(choices=Engine.choices, required=False)
     arguments = serializers.JSONField(required=False)
     environment = serializers.JSONField(required=False)
@@ -89,6 +94,10 @@ class PresetWriteSerializer(serializers.Serializer[Any]):
     aliases = serializers.JSONField(required=False)
 
 
+ARCHIVED = OpenApiParameter("archived", bool, description="those that are archived instead")
+
+
+@extend_schema_view(list=extend_schema(parameters=[ARCHIVED]))
 class PresetViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Preset]
 ):
@@ -102,6 +111,13 @@ class PresetViewSet(
     lookup_value_regex = r"[a-z0-9][a-z0-9._-]*"
     read_scope = Scope.READ
     write_scope = Scope.ADMIN
+
+    def get_queryset(self) -> QuerySet[Preset]:
+        """Of a list those that are offered, or with `archived=true` those that are not."""
+        if self.action != "list":
+            return self.queryset
+        is_archived = is_true(self.request.query_params.get("archived", ""))
+        return self.queryset.filter(archived_at__isnull=not is_archived)
 
     def get_serializer_context(self) -> dict[str, Any]:
         """The lanes, read once for the whole answer."""
@@ -126,12 +142,32 @@ class PresetViewSet(
         asked.is_valid(raise_exception=True)
         return self._save({**presets.as_said(preset), **asked.validated_data, "slug": slug})
 
+    @extend_schema(request=None, responses=PresetSerializer)
+    @action(detail=True, methods=["post"])
+    def archive(self, request: Request, slug: str) -> Response:
+        """Offer a preset no more; its history is kept. 409 with what stands in the way."""
+        return self._changed(deleting.archive_preset)
+
+    @extend_schema(request=None, responses=PresetSerializer)
+    @action(detail=True, methods=["post"], url_path="bring-back")
+    def bring_back(self, request: Request, slug: str) -> Response:
+        """Offer an archived preset again."""
+        return self._changed(deleting.bring_back_preset)
+
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, slug: str) -> Response:
         """Delete a preset that neither runs nor is booked."""
         actor = cast(User, request.user)
         refusal = deleting.delete_preset(self.get_object(), actor=actor)
         return refuse(refusal) if refusal else Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _changed(self, service: Callable[..., Refusal | None]) -> Response:
+        preset = self.get_object()
+        refusal = service(preset, actor=cast(User, self.request.user))
+        return refuse(refusal) if refusal else Response(self._shown(preset.pk))
+
+    def _shown(self, pk: int) -> Any:
+        return self.get_serializer(self.queryset.get(pk=pk)).data
 
     def _save(self, wish: dict[str, Any], code: int = status.HTTP_200_OK) -> Response:
         model_file = wish.pop("model_id", None) or wish.pop("model_file")
@@ -140,5 +176,4 @@ class PresetViewSet(
         saved = presets.save_preset(model_file=model_file, actor=actor, **wish)
         if isinstance(saved, Refusal):
             return refuse(saved)
-        preset = self.queryset.get(pk=saved.revision.preset_id)
-        return Response(self.get_serializer(preset).data, status=code)
+        return Response(self._shown(saved.revision.preset_id), status=code)

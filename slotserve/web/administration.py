@@ -27,8 +27,9 @@ def home(request: HttpRequest) -> HttpResponse:
     presets_here = Preset.objects.select_related("current__model_file__host__llama_server")
     context = {
         "lanes": lanes,
-        "presets": [(preset, notes_of(preset)) for preset in presets_here],
-        "gone_models": ModelFile.objects.exclude(missing_since=None).count(),
+        "presets": [(preset, notes_of(preset)) for preset in presets_here.filter(archived_at=None)],
+        "archived": Preset.objects.exclude(archived_at=None),
+        "gone_models": ModelFile.objects.listed().exclude(missing_since=None).count(),
         "sick_hosts": sum(bool(troubles_of(host)) for host in hosts_with_facts()),
     }
     return render(request, "administration.html", context)
@@ -63,7 +64,8 @@ def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 messages.warning(request, note)
             return redirect("administration")
         form.add_error(None, saved.words)
-    return _page(request, form, title=f"Preset {preset.slug}" if preset else "New preset")
+    title = f"Preset {preset.slug}" if preset else "New preset"
+    return _page(request, form, title=title, preset=preset)
 
 
 @staff_required
@@ -80,6 +82,26 @@ def delete_preset(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a preset that nothing holds."""
     preset = get_object_or_404(Preset, slug=slug)
     return _deleted(request, deleting.delete_preset(preset, actor=member(request)), slug)
+
+
+@staff_required
+@require_POST
+def archive_preset(request: HttpRequest, slug: str) -> HttpResponse:
+    """Offer a preset no more."""
+    preset = get_object_or_404(Preset, slug=slug)
+    refusal = deleting.archive_preset(preset, actor=member(request))
+    say(request, refusal, f"{slug} is archived: it is offered no more, and its history is kept.")
+    return redirect("edit-preset", slug)
+
+
+@staff_required
+@require_POST
+def bring_back_preset(request: HttpRequest, slug: str) -> HttpResponse:
+    """Offer an archived preset again."""
+    preset = get_object_or_404(Preset, slug=slug)
+    refusal = deleting.bring_back_preset(preset, actor=member(request))
+    say(request, refusal, f"{slug} is back: it can be booked again.")
+    return redirect("edit-preset", slug)
 
 
 def _page(request: HttpRequest, form: StyledForm, **context: Any) -> HttpResponse:

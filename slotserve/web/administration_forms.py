@@ -47,7 +47,7 @@ class LaneForm(StyledForm):
         initial = self.initial_of(lane) if lane else None
         super().__init__(*args, initial=initial, **kwargs)
         gpus = Gpu.objects.filter(Q(lanes=None) | Q(lanes=lane)).distinct()
-        presets = Preset.objects.filter(current__isnull=False).select_related("current__model_file")
+        presets = Preset.objects.offered().select_related("current__model_file")
         if lane:
             gpus = gpus.filter(host=lane.host_id)
             presets = presets.filter(current__model_file__host=lane.host_id)
@@ -105,7 +105,7 @@ class PresetForm(StyledForm):
     )
     name = forms.CharField(max_length=100, help_text="What people read.")
     model_file = forms.ModelChoiceField(
-        ModelFile.objects.all(), empty_label=None, label="Model file"
+        ModelFile.objects.listed(), empty_label=None, label="Model file"
     )
     engine = forms.ChoiceField(choices=Engine.choices, help_text="Which program loads the file.")
     arguments = forms.CharField(
@@ -155,7 +155,10 @@ class PresetForm(StyledForm):
         super().__init__(*args, initial=initial, **kwargs)
         self._is_new = preset is None
         if preset and preset.current:
-            files = ModelFile.objects.filter(host=preset.current.model_file.host_id)
+            file = preset.current.model_file
+            files = ModelFile.objects.filter(
+                Q(forgotten_at=None) | Q(pk=file.pk), host=file.host_id
+            )
             self.fields["model_file"].queryset = files  # type: ignore[attr-defined]
         self.fields["slug"].disabled = not self._is_new
 

@@ -86,7 +86,7 @@ class BookForm(StyledForm):
 
     def _offer_presets(self) -> None:
         """Of every host: the page shows those of the lane's, the service refuses the others."""
-        presets = Preset.objects.filter(current__isnull=False).select_related("current__model_file")
+        presets = Preset.objects.offered().select_related("current__model_file")
         lanes = list(Lane.objects.filter(enabled=True).prefetch_related("gpus"))
         choices = [(PRESET + preset.slug, _offered(preset, lanes)) for preset in presets]
         choices.append((WHOLE_GPU, "The whole GPU, without a model server"))
@@ -149,9 +149,8 @@ class ChooseForm(StyledForm):
 
     def __init__(self, *args: Any, lane: Lane, now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        fitting = Preset.objects.filter(current__model_file__host=lane.host_id).select_related(
-            "current__model_file"
-        )
+        fitting = Preset.objects.offered().filter(current__model_file__host=lane.host_id)
+        fitting = fitting.select_related("current__model_file")
         self.fields["preset"].queryset = fitting  # type: ignore[attr-defined]
         self.fields["preset"].initial = lane.default_preset  # nobody unloads by mere pressing
         self.fields["until"].initial = next_quarter(now) + timedelta(hours=1)

@@ -104,7 +104,7 @@ def rescan(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 def make_preset(request: HttpRequest, pk: int) -> HttpResponse:
     """A preset of a model; then its page, to change what does not fit."""
-    file = get_object_or_404(ModelFile, pk=pk)
+    file = get_object_or_404(ModelFile.objects.listed(), pk=pk)
     saved = preset_of(file, actor=member(request))
     if isinstance(saved, Refusal):
         messages.error(request, saved.words)
