@@ -3,6 +3,7 @@
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 
+from lanes.plain_words import plain
 from lanes.refusals import Refusal
 
 
@@ -12,7 +13,7 @@ def refusal_of(row: Model) -> Refusal | None:
         row.full_clean()
     except ValidationError as error:
         words = [
-            f"{field.replace('_', ' ')}: {text}" if field != "__all__" else text
+            f"{field.replace('_', ' ')}: {plain(text)}" if field != "__all__" else plain(text)
             for field, texts in error.message_dict.items()
             for text in texts
         ]

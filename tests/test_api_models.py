@@ -131,14 +131,15 @@ def test_a_model_is_forgotten_unless_presets_use_it(administrator: APIClient) ->
 def test_members_may_change_nothing_and_see_no_folder(member: APIClient, tmp_path: Path) -> None:
     file = builders.model_file()
     folder = ModelFolder.objects.create(host=file.host, path="/m")
-    body = {"host": "test-host", "path": str(tmp_path), "name": "x"}
+    host = {"host": "test-host"}
+    body = {**host, "path": str(tmp_path)}
     answers = [
         member.get(FOLDERS),
         member.get(f"{FOLDERS}{folder.pk}/"),
         member.post(FOLDERS, body, format="json"),
         member.delete(f"{FOLDERS}{folder.pk}/"),
-        member.post(f"{MODELS}rescan/", body, format="json"),
-        member.post(MODELS, body, format="json"),
+        member.post(f"{MODELS}rescan/", host, format="json"),
+        member.post(MODELS, {**body, "name": "x"}, format="json"),
         member.delete(f"{MODELS}{file.pk}/"),
         member.post(f"{MODELS}{file.pk}/preset/", {}, format="json"),
     ]

@@ -18,11 +18,13 @@ from lanes import clock
 from lanes.fitting import is_too_large, warning
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
+from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import AwareDateTimeField, is_true
 from slotserve.api.permissions import may_use_lane
 
 Service = Callable[..., Booking | Refusal]
+NO_LANE = "There is no lane of this name: lanes/ lists those that there are."
 OTHER_LANE = Refusal("not_yours", "This token is not meant for that lane: use one that is.")
 
 
@@ -70,7 +72,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
         return booking.status(self.context["now"])
 
 
-class NewBookingSerializer(serializers.Serializer[Any]):
+class NewBookingSerializer(StrictBody):
     """A wish to book; without `start` it begins now."""
 
     lane = serializers.SlugRelatedField(slug_field="slug", queryset=Lane.objects.all())
@@ -83,9 +85,10 @@ class NewBookingSerializer(serializers.Serializer[Any]):
     purpose = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
 
 
-class MoveSerializer(serializers.Serializer[Any]):
+class MoveSerializer(StrictBody):
     """What changes of a booking; what is left out stays."""
 
+    kept = frozenset(BookingSerializer.Meta.fields) - {"lane", "kind", "preset", "start", "end"}
     lane = serializers.SlugRelatedField(
         slug_field="slug", queryset=Lane.objects.all(), required=False
     )
@@ -97,7 +100,7 @@ class MoveSerializer(serializers.Serializer[Any]):
     end = AwareDateTimeField(required=False)
 
 
-class ExtendSerializer(serializers.Serializer[Any]):
+class ExtendSerializer(StrictBody):
     """A later end; PATCH the booking for an earlier one."""
 
     end = AwareDateTimeField()
@@ -121,6 +124,7 @@ class BookingViewSet(
     queryset = Booking.objects.none()
     lookup_value_regex = r"\d{1,18}"
     read_scope = write_scope = Scope.BOOKINGS
+    filters = ("lane", "mine", "from", "to")
 
     def get_queryset(self) -> QuerySet[Booking]:
         """Those that the caller may see, by the query's filters."""
@@ -132,6 +136,8 @@ class BookingViewSet(
             return found
         query = self.request.query_params
         if "lane" in query:
+            if not Lane.objects.filter(slug=query["lane"]).exists():
+                raise serializers.ValidationError({"lane": NO_LANE})
             found = found.filter(lane__slug=query["lane"])
         if is_true(query.get("mine", "")):
             found = found.filter(owner=cast(User, self.request.user))
@@ -219,6 +225,8 @@ class BookingViewSet(
         return self._change(services.reject)
 
     def _change(self, service: Service, **values: Any) -> Response:
+        if not values:
+            check_empty(self.request)
         booking = self.get_object()
         if not may_use_lane(self.request, booking.lane_id):
             return refuse(OTHER_LANE)

@@ -8,10 +8,12 @@ from django.core.exceptions import RequestDataTooBig
 from django.db import DataError, OperationalError
 from rest_framework import exceptions, status
 from rest_framework.response import Response
+from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler
 
 from bookings.deleting import InTheWay
 from bookings.refusals import Interval, SlotTaken
+from lanes.plain_words import plain
 from lanes.refusals import Refusal
 
 log = logging.getLogger(__name__)
@@ -70,16 +72,19 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | Non
     else:
         detail = getattr(error, "detail", None) or response.data.get("detail", "")
         code = getattr(detail, "code", "error")
-        response.data = {"code": code, "detail": str(detail)}
+        response.data = {"code": code, "detail": plain(str(detail))}
     return response
 
 
 def _invalid(error: exceptions.ValidationError) -> dict[str, Any]:
-    if isinstance(error.detail, Mapping):
-        fields = {str(name): _words(value) for name, value in error.detail.items()}
+    detail: Any = error.detail
+    if isinstance(detail, Mapping) and set(detail) == {api_settings.NON_FIELD_ERRORS_KEY}:
+        detail = detail[api_settings.NON_FIELD_ERRORS_KEY]  # it is of the whole body
+    if isinstance(detail, Mapping):
+        fields = {str(name): _words(value) for name, value in detail.items()}
         words = "; ".join(f"{name}: {text}" for name, text in fields.items())
         return {"code": "invalid", "detail": words, "fields": fields}
-    return {"code": "invalid", "detail": _words(error.detail)}
+    return {"code": "invalid", "detail": _words(detail)}
 
 
 def _words(value: object) -> str:
@@ -87,7 +92,7 @@ def _words(value: object) -> str:
         return "; ".join(f"{name}: {_words(text)}" for name, text in value.items())
     if isinstance(value, list):
         return " ".join(_words(text) for text in value)
-    return str(value)
+    return plain(str(value))
 
 
 def _interval(interval: Interval) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from rest_framework.views import APIView
 from bookings import deleting
 from gateway.models import Scope
 from lanes import clock, host_services, joining
-from lanes.models import Host, HostReport
+from lanes.models import Host, HostReport, slug_validator
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from slotserve.api.bodies import StrictBody
 from slotserve.api.errors import refuse
 from slotserve.hosts import HostOverview, JoinTokenView, hosts_for_people, join_tokens, overview
 
@@ -62,17 +63,18 @@ class HostSerializer(serializers.Serializer[HostOverview]):
     report = HostReportSerializer(allow_null=True)
 
 
-class HostWriteSerializer(serializers.Serializer[Any]):
+class HostWriteSerializer(StrictBody):
     """What may be said of a host. What is left out stays."""
 
+    kept = frozenset({"key"})
     name = serializers.CharField(max_length=100, required=False)
     address = serializers.CharField(max_length=255, required=False)
 
 
-class NewJoinTokenSerializer(serializers.Serializer[Any]):
+class NewJoinTokenSerializer(StrictBody):
     """Which host a machine will be, and where its model servers will listen."""
 
-    key = serializers.CharField(max_length=63)
+    key = serializers.CharField(max_length=63, validators=[slug_validator])
     name = serializers.CharField(max_length=100, required=False, allow_blank=True, default="")
     address = serializers.CharField(max_length=255)
     minutes = serializers.IntegerField(
@@ -105,7 +107,7 @@ class JoinTokenSerializer(serializers.Serializer[JoinTokenView]):
     revoked_at = serializers.DateTimeField(source="token.revoked_at", allow_null=True)
 
 
-class JoinSerializer(serializers.Serializer[Any]):
+class JoinSerializer(StrictBody):
     """A machine that wants to be a host. With a secret of its own (`machine`) it may ask again with
     the same token until its worker has looked."""
 

@@ -7,7 +7,8 @@ from rest_framework import serializers
 
 from bookings.models import Booking
 from lanes.failures.causes import Kind
-from lanes.models import Gpu, Host, Lane, LaneEvent, Preset
+from lanes.models import Gpu, Host, LaneEvent, Preset, slug_validator
+from slotserve.api.bodies import StrictBody
 from slotserve.api.fields import AwareDateTimeField
 from slotserve.overview import LaneOverview
 
@@ -109,10 +110,10 @@ class LaneOverviewSerializer(serializers.Serializer[LaneOverview]):
     runtime = RuntimeSerializer(source="*")
 
 
-class LaneWriteSerializer(serializers.Serializer[Lane]):
+class LaneWriteSerializer(StrictBody):
     """What an administrator says of a lane. With PATCH what is left out stays."""
 
-    slug = serializers.CharField(max_length=63)
+    slug = serializers.CharField(max_length=63, validators=[slug_validator])
     name = serializers.CharField(max_length=100, required=False)
     host = serializers.SlugRelatedField(slug_field="key", queryset=Host.objects.all())
     gpus = serializers.SlugRelatedField(
@@ -126,7 +127,7 @@ class LaneWriteSerializer(serializers.Serializer[Lane]):
     restart_on_owner_change = serializers.BooleanField(required=False)
 
 
-class ChooseSerializer(serializers.Serializer[Any]):
+class ChooseSerializer(StrictBody):
     """A manual target until a time; preset null unloads."""
 
     preset = serializers.SlugRelatedField(

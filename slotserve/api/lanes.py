@@ -20,6 +20,7 @@ from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.api import lane_logs
 from slotserve.api import lane_serializers as shapes
+from slotserve.api.bodies import check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import AwareDateTimeField
 from slotserve.overview import lanes_for_people, overviews, recent_events
@@ -92,6 +93,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     @action(detail=True, methods=["post"], url_path="clear-choice")
     def clear_choice(self, request: Request, slug: str) -> Response:
         """End the choice in force (administrators)."""
+        check_empty(request)
         refusal = choices.clear_choice(self._lane(slug), actor=self._actor)
         return refuse(refusal) if refusal else Response({"detail": "The choice has ended."})
 
@@ -99,6 +101,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     @action(detail=True, methods=["post"])
     def reload(self, request: Request, slug: str) -> Response:
         """Restart the model server at once, without a drain; forget failures (administrators)."""
+        check_empty(request)
         refusal = choices.reload(self._lane(slug), actor=self._actor)
         return refuse(refusal) if refusal else Response({"detail": "Restarting the model server."})
 
@@ -106,6 +109,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, slug: str) -> Response:
         """Try what failed at once (administrators, and whoever has the lane booked now)."""
+        check_empty(request)
         refusal = choices.retry(self._lane(slug), actor=self._actor)
         return refuse(refusal) if refusal else Response({"detail": "It is tried again now."})
 

@@ -9,11 +9,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gateway.limits import MOST, RateLimits, limits_of
+from slotserve.api.bodies import StrictBody
 
 
-class RateLimitsSerializer(serializers.Serializer[Any]):
+class RateLimitsSerializer(StrictBody):
     """Requests, and tokens of prompts and answers, in a minute; null: no limit of its own."""
 
+    kept = frozenset({"name", "scopes", "lanes", "expires_at"})  # of a token that is made
     requests_per_minute = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MOST
     )
@@ -22,7 +24,7 @@ class RateLimitsSerializer(serializers.Serializer[Any]):
     )
 
 
-class MemberLimitsSerializer(serializers.Serializer[Any]):
+class MemberLimitsSerializer(StrictBody):
     """What was set for a person; null: as everybody, 0: no limit."""
 
     requests_per_minute = serializers.IntegerField(

@@ -14,14 +14,15 @@ from lanes.catalogue import registering
 from lanes.catalogue.offering import preset_of
 from lanes.catalogue.reading import models_for_people, preset_slugs
 from lanes.fitting import lanes_too_small
-from lanes.models import Host, Lane, ModelFile, ModelFolder, Preset
+from lanes.models import Host, Lane, ModelFile, ModelFolder, Preset, slug_validator
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from slotserve.api.bodies import StrictBody
 from slotserve.api.errors import refuse
 from slotserve.api.lane_serializers import DetailSerializer
 from slotserve.api.presets import PresetSerializer
 
 
-class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
+class ModelFileSerializer(StrictBody, serializers.ModelSerializer[ModelFile]):
     """A model that a host can load, and what its header says; null: it does not say."""
 
     host = serializers.SlugRelatedField(slug_field="key", queryset=Host.objects.all())
@@ -83,7 +84,7 @@ class ModelFileSerializer(serializers.ModelSerializer[ModelFile]):
         return shown
 
 
-class ModelFolderSerializer(serializers.ModelSerializer[ModelFolder]):
+class ModelFolderSerializer(StrictBody, serializers.ModelSerializer[ModelFolder]):
     """A folder that its host's worker looks through."""
 
     host = serializers.SlugRelatedField(slug_field="key", queryset=Host.objects.all())
@@ -95,16 +96,16 @@ class ModelFolderSerializer(serializers.ModelSerializer[ModelFolder]):
         validators: list[Any] = []  # the service has the words
 
 
-class OfHostSerializer(serializers.Serializer[Any]):
+class OfHostSerializer(StrictBody):
     """A host."""
 
     host = serializers.SlugRelatedField(slug_field="key", queryset=Host.objects.all())
 
 
-class PresetNameSerializer(serializers.Serializer[Any]):
+class PresetNameSerializer(StrictBody):
     """A name for a preset; left out: one like the model's."""
 
-    slug = serializers.CharField(max_length=63, required=False)
+    slug = serializers.CharField(max_length=63, required=False, validators=[slug_validator])
 
 
 class ModelFileViewSet(

@@ -42,6 +42,7 @@ class NoticeViewSet(
     queryset = Notice.objects.none()
     serializer_class = NoticeSerializer
     lookup_value_regex = r"\d{1,18}"
+    filters = ("unread",)
     read_scope = write_scope = Scope.READ
 
     def get_queryset(self) -> QuerySet[Notice]:

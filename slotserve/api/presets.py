@@ -16,9 +16,10 @@ from gateway.models import Scope
 from lanes import presets
 from lanes.engines.well_formed import MOST_IMAGE
 from lanes.fitting import lanes_too_small
-from lanes.models import Engine, Lane, ModelFile, Preset
+from lanes.models import Engine, Lane, ModelFile, Preset, slug_validator
 from lanes.preset_notes import notes_of
 from lanes.refusals import Refusal
+from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import is_true
 
@@ -80,10 +81,10 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
         return shown
 
 
-class PresetWriteSerializer(serializers.Serializer[Any]):
+class PresetWriteSerializer(StrictBody):
     """What an administrator says of a preset. With PATCH what is left out stays."""
 
-    slug = serializers.CharField(max_length=63)
+    slug = serializers.CharField(max_length=63, validators=[slug_validator])
     name = serializers.CharField(max_length=100, required=False)
     model_id = serializers.PrimaryKeyRelatedField(queryset=ModelFile.objects.listed())
     engine = serializers.ChoiceField(choices=Engine.choices, required=False)
@@ -94,6 +95,7 @@ class PresetWriteSerializer(serializers.Serializer[Any]):
     aliases = serializers.JSONField(required=False)
 
 
+KEEPS_ITS_NAME = "A preset keeps its name, which callers use: make a new one for another."
 ARCHIVED = OpenApiParameter("archived", bool, description="those that are archived instead")
 
 
@@ -111,6 +113,7 @@ class PresetViewSet(
     lookup_value_regex = r"[a-z0-9][a-z0-9._-]*"
     read_scope = Scope.READ
     write_scope = Scope.ADMIN
+    filters = ("archived",)
 
     def get_queryset(self) -> QuerySet[Preset]:
         """Of a list those that are offered, or with `archived=true` those that are not."""
@@ -140,6 +143,8 @@ class PresetViewSet(
         preset = self.get_object()
         asked = PresetWriteSerializer(data=request.data, partial=True)
         asked.is_valid(raise_exception=True)
+        if asked.validated_data.get("slug", slug) != slug:
+            raise serializers.ValidationError({"slug": KEEPS_ITS_NAME})
         return self._save({**presets.as_said(preset), **asked.validated_data, "slug": slug})
 
     @extend_schema(request=None, responses=PresetSerializer)
@@ -162,6 +167,7 @@ class PresetViewSet(
         return refuse(refusal) if refusal else Response(status=status.HTTP_204_NO_CONTENT)
 
     def _changed(self, service: Callable[..., Refusal | None]) -> Response:
+        check_empty(self.request)
         preset = self.get_object()
         refusal = service(preset, actor=cast(User, self.request.user))
         return refuse(refusal) if refusal else Response(self._shown(preset.pk))

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from lanes.engines.options import MOST_SLOTS
 from lanes.engines.well_formed import MOST_IMAGE, join_line, split_line
-from lanes.models import Engine, Gpu, Host, Lane, ModelFile, Preset
+from lanes.models import Engine, Gpu, Host, Lane, ModelFile, Preset, slug_validator
 from lanes.refusals import Refusal
 from slotserve.web.fields import GpuField, PresetField, StyledForm
 
@@ -20,6 +20,7 @@ class LaneForm(StyledForm):
 
     slug = forms.CharField(
         max_length=63,
+        validators=[slug_validator],
         label="Short name",
         help_text="Part of addresses: small letters, digits, hyphens. It stays for good.",
     )
@@ -100,6 +101,7 @@ class PresetForm(StyledForm):
 
     slug = forms.CharField(
         max_length=63,
+        validators=[slug_validator],
         label="Model name",
         help_text="What callers write as “model”: small letters, digits, dots, hyphens.",
     )

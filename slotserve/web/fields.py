@@ -4,8 +4,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 
 from lanes.models import Gpu, Lane, Preset
+from lanes.plain_words import plain
 
 
 class LocalDateTimeInput(forms.DateTimeInput):
@@ -65,6 +67,12 @@ class StyledForm(forms.Form):
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.widget.attrs.setdefault("class", _class_of(field.widget))
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        """Frameworks' sentences in plain ones."""
+        if isinstance(error, ValidationError) and not hasattr(error, "error_dict"):
+            error = ValidationError([plain(words) for words in error.messages])
+        super().add_error(field, error)
 
 
 def marked_name(preset: Preset) -> str:
