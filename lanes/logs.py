@@ -124,6 +124,18 @@ def segments(path: str) -> list[Segment]:
     return found
 
 
+def add(path: str, chunk: bytes) -> None:
+    """Append to the log of a run that has ended: nobody else writes there. May raise OSError."""
+    found = segments(path)
+    if not found:
+        with RotatingLog(path, len(chunk) * SEGMENTS) as log:
+            log.write(chunk)
+        return
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    with open(found[-1].path, "ab", opener=lambda file, _: _open_plain(file, flags)) as file:
+        file.write(chunk)
+
+
 def read(found: Sequence[Segment], offset: int, size: int) -> bytes:
     """At most `size` bytes from the offset on, of these segments; in a gap, a sentence and zeros.
 

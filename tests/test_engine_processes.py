@@ -18,7 +18,7 @@ from bookings.failure_notices import tell_failures
 from bookings.planning import plan_lanes
 from gateway.route_facts import read_lanes
 from gateway.route_lane import lane_route
-from lanes import clock, records, supervisor
+from lanes import clock, supervisor
 from lanes.logs import read_tail
 from lanes.models import Lane, LaneEvent, Notice, Order, PresetFailure, Runtime
 from slotserve.overview import overviews
@@ -258,11 +258,12 @@ def test_a_stop_command_s_output_is_bounded_and_its_group_ends_when_its_time_is_
     runtime = ready(lane, "command", model, *serve, options=options, environment=variables)
     fleet.order(lane, None)
     fleet.look_until(lane, fleet.is_phase(lane, "stopped"))
-    said = records.folder() / f"{lane.pk}.stop"
-    fleet.until(said.exists)
+    fleet.until(lambda: "[slotserve: the stop command" in read_tail(runtime.log_path, 2**20))
     fleet.until(lambda: is_gone(int(helper.read_text())))  # it carries no mark of ours
-    text = said.read_text()
-    assert text.startswith("[API key]\nxxxx")
+    text = read_tail(runtime.log_path, 2**20)
+    assert (
+        "[slotserve: the stop command was ended with its server; it said:]\n[API key]\nxxxx" in text
+    )
     assert fleet.key_of(runtime) not in text
     assert len(text) < 70_000
 
