@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.db import DatabaseError
 
-from lanes import clock, processes, records
+from lanes import clock, host_place, processes, records
 from lanes.containers import leftovers as containers
 from lanes.ending import send
-from lanes.models import Phase, Runtime
+from lanes.models import Host, Phase, Runtime
 from lanes.seeing import leftovers
 from lanes.steps import KILL, SECOND_TERM, TERM
 
@@ -32,12 +32,20 @@ def stop_all(seconds: float) -> Iterator[str]:
 
 
 def mark_ended() -> str:
-    """Report what ended to the database; a sentence when it cannot be told."""
+    """Report what ended to the database; a sentence when it cannot be told.
+
+    Of a server that this folder knows nothing of nothing is said: with the settings of a host and
+    another folder, or on another machine, it may well live.
+    """
     alive = Runtime.objects.filter(lane__host__key=settings.SLOTSERVE_HOST_KEY, ended_at=None)
     try:
         now = clock.database_now()
+        host = Host.objects.filter(key=settings.SLOTSERVE_HOST_KEY).first()
+        other = host_place.other_machine(host) if host else ""
         for runtime in alive:
             record = records.read_record(runtime.lane_id)
+            if record is None or record.runtime != runtime.pk or other:
+                continue
             if records.is_locked(runtime.lane_id) or containers.may_be_left(record):
                 continue
             alive.filter(pk=runtime.pk).update(
@@ -48,7 +56,7 @@ def mark_ended() -> str:
             )
     except DatabaseError as error:
         return f"the database could not be told: {error}"
-    return ""
+    return f"the host is {other}: its servers were left alone" if other else ""
 
 
 def _stop(seconds: float) -> Iterator[str]:

@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from lanes import host_reports, processes, tasks
 from lanes.models import HostReport, Lane, LaneEvent, Runtime
+from lanes.stopping import mark_ended
 from tests import builders, fleet
 
 pytest_plugins = ["tests.fleet_fixtures"]
@@ -78,6 +79,23 @@ def test_the_second_takes_over_when_the_first_is_gone(lane: Lane, elsewhere: Els
         assert HostReport.objects.get().machine == host_reports.place()
     tasks.look_host("test-host")
     assert HostReport.objects.get().machine != host_reports.place()
+
+
+def test_what_is_stopped_elsewhere_is_nothing_of_the_first(
+    lane: Lane, elsewhere: Elsewhere
+) -> None:
+    with elsewhere():
+        told = mark_ended()
+    assert told.startswith("the host is ")
+    assert Runtime.objects.get(lane=lane).ended_at is None
+
+
+def test_nor_when_the_first_is_silent(lane: Lane, settings: Settings) -> None:
+    silence()
+    settings.SLOTSERVE_DATA, first = settings.SLOTSERVE_DATA / "other", settings.SLOTSERVE_DATA
+    mark_ended()
+    settings.SLOTSERVE_DATA = first
+    assert Runtime.objects.get(lane=lane).ended_at is None
 
 
 @pytest.mark.usefixtures("valkey")
