@@ -107,6 +107,10 @@ def _known_edges() -> frozenset[str]:
 
 
 def _keep(names: frozenset[str]) -> None:
+    """On a full disk the next look tries again: no look may fail for want of it."""
     draft = _path().with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(sorted(names)))
-    draft.replace(_path())
+    try:
+        draft.write_text(json.dumps(sorted(names)))
+        draft.replace(_path())
+    except OSError as error:
+        log.warning("known edges not kept reason=%s", error)

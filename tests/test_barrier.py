@@ -66,6 +66,17 @@ def tell(edge: str, *, goodbye: bool = False, at_ms: int | None = None) -> None:
 
 
 @pytest.mark.valkey
+def test_edges_that_cannot_be_written_down_fail_no_look(folder: Path, valkey: str) -> None:
+    draft = folder / "lanes" / f"known-edges.{os.getpid()}"
+    draft.mkdir(parents=True)  # a full disk would be in the way as well
+    tell("a")
+    assert barrier.remember_edges(barrier.read_reports()) == A
+    draft.rmdir()
+    assert barrier.remember_edges(barrier.read_reports()) == A
+    assert barrier.remember_edges(None) == A
+
+
+@pytest.mark.valkey
 def test_an_emptied_valkey_makes_no_edge_disappear(folder: Path, valkey: str) -> None:
     tell("a")
     assert barrier.remember_edges(barrier.read_reports()) == A
