@@ -42,7 +42,7 @@ def stat(pid: int) -> Stat | None:
     if not IS_LINUX:
         return _psutil_stat(pid)
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")  # names are any bytes
     except OSError:
         return None
     fields = text[text.rindex(")") + 2 :].split()  # the name may hold spaces and brackets
@@ -80,7 +80,7 @@ def environment(pid: int) -> dict[str, str]:
 def control_groups(pid: int) -> str:
     """The text of its control groups, which everybody may read; empty where there are none."""
     try:
-        return Path(f"/proc/{pid}/cgroup").read_text()
+        return Path(f"/proc/{pid}/cgroup").read_text(errors="replace")
     except OSError:
         return ""
 

@@ -220,7 +220,7 @@ def _write(path: str, record: dict[str, Any]) -> None:
 def _ticks(pid: int) -> int:
     """Start of a process in kernel ticks since boot, as `lanes.processes.stat` gives it."""
     if IS_LINUX:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")  # names are any bytes
         return int(text[text.rindex(")") + 2 :].split()[19])
     return round((psutil.Process(pid).create_time() - psutil.boot_time()) * 100)
 

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from pytest_django import Settings
@@ -101,3 +103,29 @@ def test_a_server_of_another_installation_is_an_outsider(
         elsewhere.setattr(records, "installation_id", lambda: "another")
         elsewhere.setattr(records, "read_record", lambda _pk: None)
         assert holder_of(runtime.pid, {lane.pk: "big"}).is_outside
+
+
+@pytest.mark.parametrize("lane", ["²", "9" * 5000, "-1", ""])
+def test_a_mark_that_is_no_lane_is_nobody_s(settings: Settings, tmp_path: Path, lane: str) -> None:
+    settings.SLOTSERVE_DATA = tmp_path
+    marks = {"SLOTSERVE_INSTALLATION": records.installation_id(), "SLOTSERVE_LANE": lane}
+    with named_process(marks) as pid:
+        assert holder_of(pid, {5: "demo"}).lane == ""
+
+
+def test_what_a_process_calls_itself_is_shown_as_plain_text(tmp_path: Path) -> None:
+    program = os.fsencode(tmp_path) + b"/se\xffrv\x1b[31mer"
+    os.symlink("/bin/sleep", program)
+    with named_process({}, program) as pid:
+        assert (
+            holder_of(pid, {}).command
+            == "se\N{REPLACEMENT CHARACTER}rv\N{REPLACEMENT CHARACTER}[31mer"
+        )
+
+
+@contextmanager
+def named_process(marks: dict[str, str], program: bytes = b"/bin/sleep") -> Iterator[int]:
+    with subprocess.Popen([program, b"60"], env=marks) as child:
+        fleet.until(lambda: program in Path(f"/proc/{child.pid}/cmdline").read_bytes())
+        yield child.pid
+        child.kill()

@@ -55,6 +55,18 @@ def test_a_name_with_brackets_and_spaces_is_read_right() -> None:
     assert found.session == child.pid
 
 
+def test_a_name_of_any_bytes_keeps_no_look_from_seeing(sleeper: "subprocess.Popen[bytes]") -> None:
+    """The kernel cuts names at 15 bytes, amid a letter too; and anybody may call itself so."""
+    code = r"import ctypes,time; ctypes.CDLL(None).prctl(15, b'\xff\xc3', 0, 0, 0); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-I", "-c", code], start_new_session=True) as child:
+        fleet.until(lambda: b"\xff" in Path(f"/proc/{child.pid}/comm").read_bytes())
+        found, others = processes.stat(child.pid), processes.of_installation("test-x", 5)
+        child.kill()
+    assert found is not None
+    assert found.session == child.pid
+    assert [other.pid for other in others] == [sleeper.pid]
+
+
 def test_a_lanes_processes_are_found_by_their_environment(
     sleeper: "subprocess.Popen[bytes]",
 ) -> None:

@@ -60,7 +60,7 @@ def _group_files() -> list[Path]:
     """Where our control group counts, the newer kind first."""
     files: list[Path] = []
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
+        for line in Path("/proc/self/cgroup").read_text(errors="replace").splitlines():
             _, controllers, group = line.split(":", 2)
             place = group.lstrip("/")
             if not controllers:

@@ -1,6 +1,7 @@
 """Who the processes on a card are: user, command, and the lane whose server they belong to."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -13,6 +14,7 @@ from lanes.containers.launching import note_of
 from lanes.gpus.readings import CardProcess, Holder
 
 MOST_CHARACTERS = 60
+_KEY = re.compile(r"[0-9]{1,18}")
 _INTERPRETERS = ("python", "perl", "ruby", "node", "bash", "sh", "java")
 
 
@@ -71,7 +73,7 @@ def _marked(pid: int, lanes: Mapping[int, str]) -> str:
     if names.get(processes.INSTALLATION) != records.installation_id():
         return ""
     pk = names.get(processes.LANE, "")
-    return lanes.get(int(pk), f"lane {pk}") if pk.isdigit() else ""
+    return lanes.get(int(pk), f"lane {pk}") if _KEY.fullmatch(pk) else ""
 
 
 def _served(stat: processes.Stat, servers: Sequence[_Server]) -> str:
@@ -98,9 +100,14 @@ def _names(pid: int) -> tuple[str, str]:
     try:
         process = psutil.Process(pid)
         with process.oneshot():
-            return _user(process), command_of(process.cmdline(), process.name())
+            return _user(process), _plain(command_of(process.cmdline(), process.name()))
     except (psutil.Error, OSError):
         return "", ""
+
+
+def _plain(text: str) -> str:
+    """A process may call itself anything; halves of characters no database keeps."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def _user(process: psutil.Process) -> str:
