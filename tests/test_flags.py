@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanes.engines import llama_flags, well_formed
+from lanes.engines import llama_flags, vllm_flags, well_formed
 from lanes.refusals import Refusal
 
 TUNING = ["-c", "4096", "-np", "2", "-ngl", "99", "--no-webui", "--seed", "-1", "-fa", "on"]
@@ -93,6 +93,39 @@ def test_a_flag_whose_value_was_forgotten_does_not_take_the_next_flag_along() ->
 def test_an_owned_flag_is_found_where_another_flag_s_value_would_stand() -> None:
     kept, _ = llama_flags.without_owned(["--grammar", "--host", "0.0.0.0"])
     assert kept == ["--grammar"]
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "notes"),
+    [
+        (["hello", "-c", "512"], ["-c", "512"], [llama_flags.STRAY]),
+        (["hello"], [], [llama_flags.STRAY]),
+        (["-c", "512", "hello", "you"], ["-c", "512"], [llama_flags.STRAY]),
+        (
+            ["--port", "1", "hello"],
+            [],
+            ["--port was left out: SlotServe chooses", llama_flags.STRAY],
+        ),
+        (["--lora-scaled", "a", "0.5", "b"], ["--lora-scaled", "a", "0.5"], [llama_flags.STRAY]),
+        (["-c 512", "-np 2"], ["-c", "512", "-np", "2"], ["-c and its value", "-np and its value"]),
+        (["--host 0.0.0.0"], [], ["--host was left out"]),
+        (["--seed", "-1"], ["--seed", "-1"], []),
+    ],
+)
+def test_words_that_belong_to_no_flag_are_left_out_with_a_note(
+    words: list[str], kept: list[str], notes: list[str]
+) -> None:
+    found, told = llama_flags.without_owned(words)
+    assert found == kept
+    assert len(told) == len(notes)
+    assert all(said.startswith(note) for said, note in zip(told, notes, strict=True))
+    assert llama_flags.without_owned(found) == (found, [])
+
+
+def test_a_flag_and_its_value_in_one_word_are_two_for_the_other_engines_as_well() -> None:
+    kept, notes = vllm_flags.OWNED.without(["--max-model-len 4096", "--host 1.2.3.4"])
+    assert kept == ["--max-model-len", "4096"]
+    assert len(notes) == 2
 
 
 @pytest.mark.parametrize("flag", ["--spec-default", "-mg", "-mm", "--log-prefix", "--metrics"])

@@ -134,6 +134,8 @@ def test_an_administrator_edits_a_preset(lane: Lane) -> None:
     current = Preset.objects.get().current
     assert current is not None
     assert (current.number, current.arguments) == (2, ["-c", "512"])
+    page = client.get("/administration/presets/qwen2.5-7b/").content.decode()
+    assert "--port was left out" in page
 
 
 def test_an_open_quote_in_arguments_is_explained(lane: Lane) -> None:

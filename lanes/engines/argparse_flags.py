@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lanes.engines import joined
+
 _FLAG = re.compile(r"--?[A-Za-z]")
 _JOINED = re.compile(r"[=\s]")  # between a flag and its value in one text
 _SHORTEST = len("--h")
@@ -30,7 +32,8 @@ class OwnedFlags:
         kept: list[str] = []
         notes: list[str] = []
         takes = False  # whether the flag before is one that is kept: words are its values
-        for word in given:
+        words, made_two = joined.split(given)
+        for word in words:
             if word != "--" and not _FLAG.match(word):
                 if takes:
                     kept.append(word)
@@ -44,7 +47,7 @@ class OwnedFlags:
                 kept.append(word)
             else:
                 notes.append(f"{name} was left out: {why}.")
-        return kept, notes
+        return kept, [*notes, *joined.notes(made_two, kept)]
 
     def reason(self, name: str) -> str | None:
         """Why this flag is SlotServe's; None when it is not."""

@@ -58,6 +58,8 @@ class Command(EngineAdapter):
         """Without a program, without a port, or with macros that do not exist."""
         if not arguments or "${" in arguments[0]:
             return "Write the whole command: the program first, then its arguments."
+        if len(arguments) == 1 and len(arguments[0].split()) > 1:
+            return "The command is one word: write program and arguments as words of their own."
         for words in (arguments, self.options.stop_command):
             wrong = macros.objection(words, variables)
             if wrong:

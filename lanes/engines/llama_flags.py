@@ -2,12 +2,15 @@
 
 llama.cpp's parser takes `--name value`; names are exact, but `_` stands for `-` in those with two
 hyphens; it knows no `--name=value` and no positional words (common/arg.cpp). So what follows an
-owned flag and is no flag itself can only be that flag's value. No owned spelling survives anywhere
-in the kept list, also where it stood as another flag's value.
+owned flag and is no flag itself can only be that flag's value; a word of no flag would end the
+program and is left out. No owned spelling survives anywhere in the kept list, also where it
+stood as another flag's value.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+
+from lanes.engines import joined
 
 # Why each flag is SlotServe's, and all its spellings.
 OWNED: tuple[tuple[str, str], ...] = (
@@ -56,6 +59,8 @@ OWNED_FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("tools, agents and MCP would let callers act on the host", re.compile(r"--.*\bmcp\b.*")),
     ("a lane runs one model, so there is no router", re.compile(r"--(no-)?models-.*")),
 )
+STRAY = "Words that belong to no flag were left out: write a flag and its value as two words."
+_PAIRED = re.compile(r"--lora-scaled|--control-vector-(scaled|layer-range)")
 _REASONS = {name: why for why, names in OWNED for name in names.split()}
 _FLAG = re.compile(r"--?[A-Za-z]")
 _JOINED = re.compile(r"[=\s]")  # between a flag and its value in one text
@@ -76,18 +81,25 @@ def without_owned(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The arguments without SlotServe's own flags and their values, and a note for each flag."""
     kept: list[str] = []
     notes: list[str] = []
-    rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
+    words, made_two = joined.split(arguments)
+    room, is_owned_before = 0, False  # how many values the flag before may take still
+    for word in words:
+        if not _FLAG.match(word):
+            if room and not is_owned_before:
+                kept.append(word)
+            elif not room and STRAY not in notes:
+                notes.append(STRAY)  # no word of it: it may be a key
+            room = max(0, room - 1)
+            continue
         name = flag_name(word)
         why = _owned_because(name)
+        is_owned_before = why is not None
+        room = _values(word)
         if why is None:
             kept.append(word)
-            continue
-        notes.append(f"{name} was left out: {why}.")
-        if not _JOINED.search(word) and rest and not _FLAG.match(rest[0]):
-            rest.pop(0)  # never shown in a note: it may be a key
-    return kept, notes
+        else:
+            notes.append(f"{name} was left out: {why}.")
+    return kept, [*notes, *joined.notes(made_two, kept)]
 
 
 def allowed_environment(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -118,6 +130,13 @@ def flag_name(word: str) -> str:
     """The flag as llama-server knows it: without a value joined to it, `-` for `_`."""
     name = _JOINED.split(word, maxsplit=1)[0]
     return name.replace("_", "-") if name.startswith("--") else name
+
+
+def _values(word: str) -> int:
+    """The most values that the flag may have after it."""
+    if _JOINED.search(word):
+        return 0
+    return 2 if _PAIRED.fullmatch(flag_name(word)) else 1
 
 
 def _owned_because(name: str) -> str | None:

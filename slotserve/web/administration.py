@@ -65,7 +65,8 @@ def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
             return redirect("administration")
         form.add_error(None, saved.words)
     title = f"Preset {preset.slug}" if preset else "New preset"
-    return _page(request, form, title=title, preset=preset)
+    notes = notes_of(preset) if preset else []
+    return _page(request, form, title=title, preset=preset, notes=notes)
 
 
 @staff_required
