@@ -145,7 +145,8 @@ def _unfit(engine: str, adapter: EngineAdapter, file: ModelFile) -> Refusal | No
     """A model that this engine cannot load, as far as its form is known."""
     form = forms.form_of(
         file.path,
-        is_folder=file.kind == ModelKind.HUGGING_FACE,
+        is_hugging_face=file.kind == ModelKind.HUGGING_FACE,
+        is_other=file.kind == ModelKind.OTHER,
         is_projector=file.trouble == A_PROJECTOR,
         architecture=file.architecture,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePosixPath
 
-GGUF, HUGGING_FACE = "gguf", "huggingface"
+GGUF, HUGGING_FACE, OTHER = "gguf", "huggingface", "other"
 CONFIG, PIPELINE = "config.json", "model_index.json"
 # Beside config.json and weights; their change is the model's change.
 INDEX, TOKENIZER = "model.safetensors.index.json", "tokenizer_config.json"
@@ -55,7 +55,7 @@ class Found:
     kind: str
     path: str
     name: str
-    files: tuple[FileSeen, ...]  # what holds weights, in order
+    files: tuple[FileSeen, ...]  # what holds weights, in order; none in a folder of another form
     beside: tuple[FileSeen, ...] = ()
     projector: FileSeen | None = None
     parts: int = 1  # that there should be

@@ -66,7 +66,7 @@ def to_hash(host_key: str) -> QuerySet[ModelFile]:
     """Models of the host that have changed since they were hashed."""
     is_stale = Q(is_hashed=False) | ~Q(digests_of=F("fingerprint"))
     waiting = ModelFile.objects.filter(is_stale, host__key=host_key, missing_since=None, trouble="")
-    return waiting.exclude(fingerprint="").order_by("pk")
+    return waiting.exclude(fingerprint="").exclude(parts=0).order_by("pk")
 
 
 def _step(host_key: str) -> float | None:

@@ -12,6 +12,7 @@ from lanes.catalogue.grouping import (
     CONFIG,
     HUGGING_FACE,
     INDEX,
+    OTHER,
     TEMPLATES,
     TOKENIZER,
     FileSeen,
@@ -37,6 +38,8 @@ class Inspected:
 
 def inspect(found: Found, now_ns: int) -> Inspected:
     """Read the headers of all its files. `now_ns` is this machine's wall clock."""
+    if found.kind == OTHER:
+        return Inspected()
     try:
         facts = _of_folder(found) if found.kind == HUGGING_FACE else _of_ggufs(found)
     except UnreadableError as error:

@@ -1,12 +1,20 @@
-"""Looking for one known model where it was, in a folder that is scanned or not."""
+"""Looking for one known model where it was, in a folder that is scanned or not.
+
+What is registered by name may be of another form: a workflow, weights alone, a folder that some
+program knows its way in. Nothing of that is read, and such a folder is not looked through.
+"""
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from stat import S_ISDIR
 
+from django.conf import settings
+
 from lanes.catalogue.facts import UnreadableError
-from lanes.catalogue.grouping import GGUF, FileSeen, Found, group
-from lanes.catalogue.walking import file_seen, walk, why_not
+from lanes.catalogue.grouping import GGUF, LONGEST_NAME, OTHER, FileSeen, Found, group
+from lanes.catalogue.walking import file_seen, holds_no_models, walk, why_not
+from lanes.engines.forms import is_other_file
 
 
 class GoneError(Exception):
@@ -22,8 +30,9 @@ class Looker:
     def look(self, path: str) -> Found:
         """The model of this path; GoneError, or UnreadableError with the reason."""
         try:
-            if S_ISDIR(os.stat(path).st_mode):
-                return self._folder(path)
+            status = os.stat(path)
+            if S_ISDIR(status.st_mode):
+                return self._beside(path).get(path) or _other_folder(path, status)
             seen = file_seen(path)
         except (FileNotFoundError, NotADirectoryError):
             raise GoneError from None
@@ -34,14 +43,6 @@ class Looker:
             raise UnreadableError("It is not a plain file.")
         return self._beside(os.path.dirname(path)).get(path) or _alone(seen)
 
-    def _folder(self, path: str) -> Found:
-        found = self._beside(path).get(path)
-        if found is None:
-            raise UnreadableError(
-                "It is a folder without config.json and *.safetensors: no model is in it."
-            )
-        return found
-
     def _beside(self, folder: str) -> dict[str, Found]:
         if folder not in self._by_folder:
             found = group(walk(folder, levels=0).files)
@@ -49,6 +50,18 @@ class Looker:
         return self._by_folder[folder]
 
 
+def _other_folder(path: str, status: os.stat_result) -> Found:
+    """A folder of another form. It stays the same whatever is put into it."""
+    if holds_no_models(path):
+        raise UnreadableError("It is the system's: no model is in it.")
+    if Path(settings.SLOTSERVE_DATA).resolve().is_relative_to(Path(path).resolve()):
+        raise UnreadableError("The keys of SlotServe are in it: give the folder of the model.")
+    with os.scandir(path):  # OSError, where nobody can tell what is in it
+        folder = FileSeen(path, 0, 0, status.st_dev, status.st_ino)
+    return Found(OTHER, path, folder.name[:LONGEST_NAME], (), (folder,), parts=0)
+
+
 def _alone(seen: FileSeen) -> Found:
-    """A file of any name: whoever registered it says that it is a GGUF."""
-    return Found(GGUF, seen.path, seen.name, (seen,))
+    """A file of any name: unless that says otherwise, whoever registered it means a GGUF."""
+    kind = OTHER if is_other_file(seen.path) else GGUF
+    return Found(kind, seen.path, seen.name, (seen,))

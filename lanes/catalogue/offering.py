@@ -14,7 +14,11 @@ LONGEST_SLUG = 63
 # A model's whole context can take more memory than its weights: more is for whoever asks for it.
 USUAL_CONTEXT = 8192
 # By what a model's form can be loaded, the first that is here.
-ENGINES = {ModelKind.GGUF: ("llama.cpp",), ModelKind.HUGGING_FACE: ("vllm", "sglang")}
+ENGINES = {
+    ModelKind.GGUF: ("llama.cpp",),
+    ModelKind.HUGGING_FACE: ("vllm", "sglang"),
+    ModelKind.OTHER: (),  # only people know what it is for
+}
 
 
 def preset_of(file: ModelFile, *, actor: User, slug: str = "") -> SavedPreset | Refusal:
@@ -25,8 +29,10 @@ def preset_of(file: ModelFile, *, actor: User, slug: str = "") -> SavedPreset | 
         return Refusal("no_such_file", file.warning)
     engine = engine_of(file.kind, Engine.values)
     if engine is None:
-        kind = ModelKind(file.kind).label
-        return Refusal("no_engine", f"No engine here loads a {kind}: convert it to GGUF.")
+        return Refusal(
+            "no_engine",
+            f"Several engines may be meant for {file.name}: make a new preset and choose one.",
+        )
     presets = Preset.objects.select_related("current")
     taken = {name.lower() for preset in presets for name in names_of(preset)} | {LOADED_NOW}
     if slug.lower() in taken:

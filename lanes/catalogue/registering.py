@@ -1,7 +1,7 @@
 """What administrators say of models: folders to look through, files by hand, look again, forget."""
 
 import os
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -12,13 +12,14 @@ from lanes.catalogue.facts import UnreadableError
 from lanes.catalogue.forgetting import presets_of, strike_off
 from lanes.catalogue.grouping import Found
 from lanes.catalogue.looking import GoneError, Looker
+from lanes.catalogue.walking import holds_no_models
+from lanes.engines.forms import is_other_file
 from lanes.locking import one_edit_at_a_time
-from lanes.models import Host, ModelFile, ModelFolder, Preset
+from lanes.models import Host, ModelFile, ModelFolder, ModelKind, Preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
 
 MOST_FOLDERS = 50  # of a host
-NO_MODELS_THERE = ("/", "/proc", "/sys", "/dev", "/run")
 SHOWN = 10
 WHOLE_PATH = "Give the whole path, beginning with /."
 
@@ -27,7 +28,7 @@ WHOLE_PATH = "Give the whole path, beginning with /."
 def register_model_file(
     *, host: Host, path: str, name: str, actor: User | None = None
 ) -> ModelFile | Refusal:
-    """A file or Hugging Face folder that this host's servers can load.
+    """A file or folder that this host's servers can load.
 
     Only the host itself can look at its files: its worker reads the facts, elsewhere the size too.
     """
@@ -44,6 +45,8 @@ def register_model_file(
     if made.pk and made.forgotten_at is None:
         return Refusal("already_registered", "This file is already registered on that host.")
     made.name, made.forgotten_at, made.fingerprint = name, None, ""
+    if is_other_file(path):
+        made.kind = ModelKind.OTHER  # until its host has looked, if that is another
     if seen:
         made.kind, made.size_bytes, made.parts = seen.kind, seen.size, len(seen.files)
     refusal = refusal_of(made)
@@ -127,8 +130,7 @@ def _seen_here(host: Host, path: str) -> Found | Refusal | None:
 
 
 def _unfit(host: Host, path: str) -> Refusal | None:
-    above = [path, *(str(each) for each in PurePosixPath(path).parents)]
-    if path == "/" or any(each in NO_MODELS_THERE[1:] for each in above):
+    if holds_no_models(path):
         return Refusal("no_such_folder", f"{path} holds no models: give the folder that does.")
     if host.key == settings.SLOTSERVE_HOST_KEY and not Path(path).is_dir():
         return Refusal("no_such_folder", f"{path} is not a folder on {host.name}.")

@@ -22,7 +22,7 @@ from lanes.catalogue.inspecting import Inspected, inspect
 from lanes.catalogue.looking import GoneError, Looker
 from lanes.catalogue.walking import walk
 from lanes.events import add_event
-from lanes.models import Host, Lane, ModelFile, ModelFolder
+from lanes.models import Host, Lane, ModelFile, ModelFolder, ModelKind
 
 log = logging.getLogger(__name__)
 MOST_MODELS = 1000  # of one folder
@@ -100,18 +100,28 @@ def _scan_folder(scan: _Scan, folder: ModelFolder) -> set[str]:
 def _look_for(scan: _Scan, file: ModelFile, looker: Looker) -> None:
     """A model that no folder showed: registered by hand, gone, or in a folder not looked into."""
     try:
-        _take_in(scan, looker.look(file.path), None)
+        _take_in(scan, _as_before(file, looker.look(file.path)), None)
     except GoneError:
         _mark_missing(scan, file)
     except UnreadableError as error:
         _update(scan, file, trouble=str(error), fingerprint="")
 
 
+def _as_before(file: ModelFile, found: Found) -> Found:
+    """A model in Hugging Face's form that lost its files is broken, not of another form."""
+    if (file.kind, found.kind) == (ModelKind.HUGGING_FACE, ModelKind.OTHER):
+        raise UnreadableError(
+            "Its config.json or its *.safetensors are not there any more: copy them back, or "
+            "forget it and register the folder anew as what it is now."
+        )
+    return found
+
+
 def _take_in(scan: _Scan, found: Found, folder: ModelFolder | None) -> None:
     """Register a new model, or report what is different of a known one."""
     file = scan.known.get(found.path)
     is_back = file is not None and folder is not None and file.forgotten_at is not None
-    is_same = file is not None and file.fingerprint == found.fingerprint
+    is_same = file and (file.kind, file.fingerprint) == (found.kind, found.fingerprint)
     if file and is_same and file.missing_since is None and not is_back:
         return
     if scan.reading > READING_SECONDS:

@@ -17,6 +17,7 @@ MOST_ENTRIES = 50_000
 MOST_LEVELS = 12
 MOST_SECONDS = 5.0
 _ENDINGS = (".gguf", ".safetensors")
+_SYSTEM = ("/proc", "/sys", "/dev", "/run")
 
 
 @dataclass(slots=True)
@@ -57,6 +58,11 @@ def walk(folder: str, *, levels: int = MOST_LEVELS) -> Listing:
             _leave_off(state)
             break
     return listing
+
+
+def holds_no_models(folder: str) -> bool:
+    """Whether this normalised path is the system's own, or all of a machine."""
+    return folder == "/" or f"{folder}/".startswith(tuple(f"{each}/" for each in _SYSTEM))
 
 
 def file_seen(path: str) -> FileSeen | None:

@@ -16,11 +16,10 @@ from django.conf import settings
 from lanes.engines.argparse_flags import has_flag, owned
 from lanes.engines.base import EngineAdapter, Kept, Launch, ServerFacts, ServerSpec
 from lanes.engines.comfyui_failures import COMFYUI
-from lanes.engines.forms import Form
+from lanes.engines.forms import Form, is_other_file
 from lanes.engines.hosting import gpus, passed_on, words_of
 from lanes.engines.vllm_flags import tuned
 
-_FILES = frozenset({".json", ".safetensors", ".ckpt", ".gguf", ".png", ".pt", ".sft"})
 _FOLDERS = ("output", "input", "temp", "user")
 _PLACES = "SlotServe gives each server folders of its own"
 OWNED = owned(
@@ -49,7 +48,7 @@ class ComfyUi(EngineAdapter):
     protected_path: str | None = None
     facts_path: str | None = None
     failure_words = COMFYUI
-    loads = frozenset({Form.FILE, Form.IMAGE_GGUF})  # or its base directory: a form of its own
+    loads = frozenset({Form.FILE, Form.IMAGE_GGUF, Form.FOLDER})
 
     def arguments(self, given: Sequence[str]) -> Kept:
         """Without OWNED."""
@@ -83,4 +82,4 @@ class ComfyUi(EngineAdapter):
 
 
 def _is_file(path: str) -> bool:
-    return Path(path).suffix.lower() in _FILES
+    return is_other_file(path) or path.lower().endswith(".gguf")

@@ -15,36 +15,51 @@ class Form(Enum):
     IMAGE_GGUF = "a GGUF file of an image model"
     PROJECTOR = "a projector, which goes with a model"
     HUGGING_FACE = "a Hugging Face folder"
-    FILE = "a workflow, a picture or weights alone"
+    FILE = "a workflow, a picture, data or weights alone"
+    FOLDER = "a folder without config.json and *.safetensors"
     UNKNOWN = "of a form that nobody knows yet"
 
 
 ANYTHING = frozenset(Form)
-_FILES = frozenset({".json", ".safetensors", ".ckpt", ".png", ".pt", ".pth", ".sft"})
+# Workflows and pictures; weights alone; data and settings.
+_FILES = frozenset({".json", ".png", ".jpg", ".jpeg", ".webp"})
+_FILES |= {".safetensors", ".sft", ".ckpt", ".pt", ".pth", ".onnx"}
+_FILES |= {".jsonl", ".parquet", ".csv", ".yaml", ".yml"}
 # Architectures in the headers of GGUF files that ComfyUI's nodes load, and llama.cpp does not.
 _IMAGES = {"aura", "cosmos", "flux", "hidream", "hyvid", "ltxv", "lumina2", "pig", "qwen_image"}
 _IMAGES |= {"sd1", "sd3", "sdxl", "wan"}
+_OTHERS = "Take ComfyUI, a training service or any command for it"
 _ADVICE = {
     Form.GGUF: "Take llama.cpp for it.",
     Form.IMAGE_GGUF: "Take ComfyUI for it.",
     Form.PROJECTOR: "Take its model, and name the projector by --mmproj among the arguments.",
     Form.HUGGING_FACE: "Take vLLM or SGLang for it, or convert it to GGUF.",
-    Form.FILE: "Take ComfyUI for it, or a GGUF file or Hugging Face folder for this engine.",
+    Form.FILE: f"{_OTHERS}, or a GGUF file or Hugging Face folder for this engine.",
+    Form.FOLDER: f"{_OTHERS}, or put those files into it and look again.",
 }
 
 
-def form_of(path: str, *, is_folder: bool, is_projector: bool, architecture: str) -> Form:
-    """The form of a model of this path and what is known of its header (empty: nothing)."""
+def is_other_file(path: str) -> bool:
+    """Whether its suffix says that it is neither a GGUF nor a folder."""
+    return PurePosixPath(path).suffix.lower() in _FILES
+
+
+def form_of(
+    path: str, *, is_hugging_face: bool, is_other: bool, is_projector: bool, architecture: str
+) -> Form:
+    """The form of a model of this path and what is known of it (empty: nothing)."""
     name = PurePosixPath(path).name.lower()
-    if is_folder:
+    if is_hugging_face:
         return Form.HUGGING_FACE
+    if is_other:
+        return Form.FILE if is_other_file(name) else Form.FOLDER
     if is_projector or (name.endswith(".gguf") and "mmproj" in name):
         return Form.PROJECTOR
     if architecture in _IMAGES:
         return Form.IMAGE_GGUF
     if architecture or name.endswith(".gguf"):
         return Form.GGUF
-    return Form.FILE if PurePosixPath(name).suffix in _FILES else Form.UNKNOWN
+    return Form.FILE if is_other_file(name) else Form.UNKNOWN
 
 
 def objection(engine: str, loads: frozenset[Form], name: str, form: Form) -> str:

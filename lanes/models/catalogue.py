@@ -42,6 +42,7 @@ class ModelKind(models.TextChoices):
 
     GGUF = "gguf", "GGUF"
     HUGGING_FACE = "huggingface", "Hugging Face folder"
+    OTHER = "other", "Other"
 
 
 class ModelFileQuerySet(models.QuerySet["ModelFile"]):
@@ -53,8 +54,8 @@ class ModelFileQuerySet(models.QuerySet["ModelFile"]):
 
 
 class ModelFile(models.Model):
-    """Something a server can load: a GGUF file (of a split one the first part), or a folder in
-    Hugging Face's form.
+    """Something a server can load: a GGUF file (of a split one the first part), a folder in
+    Hugging Face's form, or a file or folder of another form, into which nobody looks.
 
     Host, path and name are given when it is registered or found; the rest is written by its host.
     """
@@ -76,7 +77,9 @@ class ModelFile(models.Model):
         max_length=20, choices=ModelKind, default=ModelKind.GGUF, db_default=ModelKind.GGUF
     )
     parts = models.PositiveIntegerField(
-        default=1, db_default=1, help_text="Files that hold its weights."
+        default=1,
+        db_default=1,
+        help_text="Files that hold its weights; 0: a folder of another form, not looked through.",
     )
     projector_path = models.CharField(
         max_length=1024, default="", db_default="", blank=True, help_text="For images or sound."

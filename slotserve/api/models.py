@@ -126,7 +126,7 @@ class ModelFileViewSet(
 
     @extend_schema(request=ModelFileSerializer, responses={201: ModelFileSerializer})
     def create(self, request: Request) -> Response:
-        """Register a file or Hugging Face folder of a host by hand (administrators)."""
+        """Register a file or folder of a host by hand (administrators)."""
         asked = ModelFileSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         made = registering.register_model_file(actor=self._actor, **asked.validated_data)

@@ -55,7 +55,7 @@ def edit_lane(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Make a preset, or give one a new revision."""
     preset = get_object_or_404(Preset, slug=slug) if slug else None
-    form = PresetForm(request.POST or None, preset=preset)
+    form = PresetForm(request.POST or None, preset=preset, initial=request.GET.dict())
     if form.is_valid():
         saved = presets.save_preset(actor=member(request), **form.cleaned_data)
         if not isinstance(saved, Refusal):

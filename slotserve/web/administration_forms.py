@@ -9,7 +9,7 @@ from lanes.engines.options import MOST_SLOTS
 from lanes.engines.well_formed import MOST_IMAGE, join_line, split_line
 from lanes.models import Engine, Gpu, Host, Lane, ModelFile, Preset, slug_validator
 from lanes.refusals import Refusal
-from slotserve.web.fields import GpuField, PresetField, StyledForm
+from slotserve.web.fields import GpuField, ModelFileField, PresetField, StyledForm
 
 OPTION_FIELDS = ("health_path", "protected_path", "stop_command", "slots")
 TAKE_OPTIONS = (Engine.TRAINING, Engine.COMMAND)  # the page shows the fields for these alone
@@ -91,7 +91,8 @@ class ModelFileForm(StyledForm):
     host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
     path = forms.CharField(
         max_length=1024,
-        help_text="Whole path of a GGUF file, or of a Hugging Face folder, on that host.",
+        help_text="Whole path on that host: a GGUF file, a Hugging Face folder, or what another "
+        "engine takes, such as a workflow or the base directory of ComfyUI.",
     )
     name = forms.CharField(max_length=200)
 
@@ -106,9 +107,7 @@ class PresetForm(StyledForm):
         help_text="What callers write as “model”: small letters, digits, dots, hyphens.",
     )
     name = forms.CharField(max_length=100, help_text="What people read.")
-    model_file = forms.ModelChoiceField(
-        ModelFile.objects.listed(), empty_label=None, label="Model file"
-    )
+    model_file = ModelFileField(ModelFile.objects.listed(), empty_label=None, label="Model file")
     engine = forms.ChoiceField(choices=Engine.choices, help_text="Which program loads the file.")
     arguments = forms.CharField(
         required=False,
@@ -152,8 +151,10 @@ class PresetForm(StyledForm):
         help_text="More wait in the queue of the lane; empty: it takes as many as come.",
     )
 
-    def __init__(self, *args: Any, preset: Preset | None, **kwargs: Any) -> None:
-        initial = self.initial_of(preset) if preset else None
+    def __init__(
+        self, *args: Any, preset: Preset | None, initial: dict[str, Any], **kwargs: Any
+    ) -> None:
+        initial = self.initial_of(preset) if preset else initial
         super().__init__(*args, initial=initial, **kwargs)
         self._is_new = preset is None
         if preset and preset.current:

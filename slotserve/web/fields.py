@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from lanes.models import Gpu, Lane, Preset
+from lanes.models import Gpu, Lane, ModelFile, Preset
 from lanes.plain_words import plain
 
 
@@ -47,6 +47,14 @@ class PresetField(NamedField):
     def label_from_instance(self, obj: Lane | Preset) -> str:
         """What the list says."""
         return marked_name(obj) if isinstance(obj, Preset) else super().label_from_instance(obj)
+
+
+class ModelFileField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """Models by their names and kinds, by which people know what can load them."""
+
+    def label_from_instance(self, obj: ModelFile) -> str:
+        """What the list says."""
+        return f"{obj.name} ({obj.get_kind_display()})"
 
 
 class GpuField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
