@@ -34,6 +34,8 @@ from lanes.steps import (
 )
 
 LOG_BYTES = 65536  # of its end: tracebacks of several processes may follow the cause
+SOON_SWEEPS = 20  # of one server's leftovers: two seconds of looks
+_sweeps: dict[int, tuple[int | None, int]] = {}  # by lane: whose leftovers, how often swept
 
 
 class Again(Enum):
@@ -48,13 +50,13 @@ def act(step: Step, sight: Sight) -> Again:
     """Do it, and say when to decide again."""
     if isinstance(step, Start):
         return _start(step, sight)
+    if isinstance(step, Sweep):
+        return _sweep(sight)
     return Again.AT_ONCE if _act(step, sight) else Again.SOON
 
 
 def _act(step: Step, sight: Sight) -> bool:
     """Whether facts have changed."""
-    if isinstance(step, Sweep):
-        return _sweep(sight)
     if isinstance(step, MarkBlocked):
         return reporting.report_blocked(sight, _no_room(step))
     if sight.runtime is None:
@@ -85,7 +87,8 @@ def _start(step: Start, sight: Sight) -> Again:
     return Again.SOON if isinstance(started, Runtime) else Again.AT_ONCE
 
 
-def _sweep(sight: Sight) -> bool:
+def _sweep(sight: Sight) -> Again:
+    """What SIGKILL or the Docker Engine does not end soon is asked after at the host's looks."""
     swept = ending.sweep(sight.lane.pk)
     if swept:
         words = f"ended {len(swept)} process(es) that an earlier server left behind"
@@ -93,7 +96,11 @@ def _sweep(sight: Sight) -> bool:
     elif trouble := containers.trouble(records.read_record(sight.lane.pk)):
         words = f"nothing starts until it is known that no container is left: {trouble}"
         reporting.tell_once(sight.lane, sight.now, "refused", words)
-    return False
+    runtime = sight.record.runtime if sight.record else None
+    known, count = _sweeps.get(sight.lane.pk, (runtime, 0))
+    count = count + 1 if known == runtime else 1
+    _sweeps[sight.lane.pk] = runtime, count
+    return Again.SOON if count <= SOON_SWEEPS else Again.WITH_OTHERS
 
 
 def _mark_ready(step: MarkReady, sight: Sight, runtime: Runtime) -> bool:

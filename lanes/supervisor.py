@@ -45,10 +45,15 @@ def look(lane_pk: int) -> None:
     if lane is None or lane.host.key != settings.SLOTSERVE_HOST_KEY:
         return
     with records.look_lock(lane.pk) as is_ours:
-        next_look = _converge(lane) if is_ours else AGAIN_SECONDS
+        next_look = _converge(lane) if is_ours else _after_another(lane)
     if next_look is not None and next_look <= NEAR_SECONDS:
         delay = min(max(next_look, 0.01), LONGEST_DELAY)
         ticks.request_look(lane.pk, lane.host.key, delay=delay)
+
+
+def _after_another(lane: Lane) -> float | None:
+    """Seconds until the look that is under way has ended; None: it waits for a silent engine."""
+    return None if containers.trouble(records.read_record(lane.pk)) else AGAIN_SECONDS
 
 
 def look_host(host_key: str) -> None:

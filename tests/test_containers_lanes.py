@@ -13,7 +13,8 @@ import pytest
 from docker import DockerClient
 from pytest_django import Settings
 
-from lanes import processes, records, supervisor
+from lanes import acting, processes, records, supervisor, ticks
+from lanes.acting import SOON_SWEEPS
 from lanes.containers import asking, docker_engine
 from lanes.containers.launching import model_folders
 from lanes.models import Lane, LaneEvent, Preset, Runtime
@@ -134,6 +135,30 @@ def test_nothing_starts_while_nobody_knows_whether_one_is_left(
     fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(engine.socket)
     fleet.order(lane, None)
     fleet.look_until(lane, lambda: engine.containers() == [], SECONDS)
+
+
+def test_a_lane_whose_engine_is_silent_waits_for_its_host_s_looks(
+    lane: Lane, engine: FakeDocker, fleet_settings: Settings, tmp_path: Path, asked: list[float]
+) -> None:
+    kill_shim(make_ready(lane, contained()))
+    fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(tmp_path / "away.sock")
+    fleet.order(lane, contained())
+    fleet.look_until(lane, lambda: acting._sweeps[lane.pk][1] > SOON_SWEEPS, SECONDS)
+    asked.clear()
+    for _ in range(SOON_SWEEPS):
+        supervisor.look(lane.pk)
+    assert asked == []
+    fleet_settings.SLOTSERVE_DOCKER_SOCKET = str(engine.socket)
+    fleet.until(lambda: looked_at(lane, "ready"), SECONDS)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The delays of looks that were asked for."""
+    delays: list[float] = []
+    monkeypatch.setattr(acting, "_sweeps", {})
+    monkeypatch.setattr(ticks, "request_look", lambda *_, delay=0.0: delays.append(delay))
+    return delays
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pytest_django import Settings
 
-from lanes import records, supervisor
+from lanes import acting, ending, records, supervisor, ticks
 from lanes.models import Lane, LaneEvent, LoadRecord, Order, PresetFailure, Runtime
 from tests import builders, fleet
 
@@ -90,6 +90,25 @@ def test_a_grandchild_alone_keeps_the_lane_locked(lane: Lane) -> None:
     fleet.kill(runtime.pid)
     fleet.until(lambda: not record.is_shim_alive)
     assert records.is_locked(lane.pk)
+
+
+def test_what_no_signal_ends_is_swept_often_only_at_first(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = fleet.make_ready(lane, fleet.preset("forks"))
+    asked: list[float] = []
+    monkeypatch.setattr(acting, "_sweeps", {})
+    monkeypatch.setattr(ticks, "request_look", lambda *_, delay=0.0: asked.append(delay))
+    assert runtime.pid is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(ending, "send", lambda *_: False)  # as by another user's, or in the kernel
+        fleet.kill(runtime.pid)
+        fleet.until(lambda: not records.read_record(lane.pk).is_shim_alive)  # type: ignore[union-attr]
+        for _ in range(3 * acting.SOON_SWEEPS):
+            supervisor.look(lane.pk)
+        assert records.is_locked(lane.pk)
+        assert len([delay for delay in asked if delay]) == acting.SOON_SWEEPS
+    fleet.look_until(lane, lambda: not records.is_locked(lane.pk))
 
 
 def test_an_answer_from_somebody_elses_process_is_not_ready(
