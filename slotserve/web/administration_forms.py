@@ -152,7 +152,7 @@ class PresetForm(StyledForm):
     )
 
     def __init__(
-        self, *args: Any, preset: Preset | None, initial: dict[str, Any], **kwargs: Any
+        self, *args: Any, preset: Preset | None, initial: Any = None, **kwargs: Any
     ) -> None:
         initial = self.initial_of(preset) if preset else initial
         super().__init__(*args, initial=initial, **kwargs)
