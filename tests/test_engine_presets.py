@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
+from lanes.engines.registry import ENGINES
 from lanes.models import A_PROJECTOR, ModelFile, Preset
 from lanes.presets import SavedPreset, as_said, save_preset
 from lanes.refusals import Refusal
@@ -159,6 +160,26 @@ def test_a_command_s_variables_pass_but_those_of_slotserve_and_loaders() -> None
     assert isinstance(made, SavedPreset)
     assert made.revision.environment == {"WORD": "${NAME}"}
     assert [note.split()[0] for note in made.notes] == list(barred)
+
+
+RUNS_OTHER_CODE = [
+    {"PERL5OPT": "-Mbase;system(q(id))"},
+    {"PYTHONWARNINGS": "all:0:antigravity.x:0:0", "BROWSER": "sh -c id #%s"},
+    {"BASH_FUNC_ls%%": "() { id; }", "ENV": "/x", "SHELLOPTS": "xtrace"},
+    {"RUBYOPT": "-r/x", "NODE_PATH": "/x", "LUA_INIT": "os.execute('id')"},
+    {"JAVA_TOOL_OPTIONS": "-javaagent:/x", "GLIBC_TUNABLES": "x", "GCONV_PATH": "/x"},
+]
+
+
+@pytest.mark.parametrize("barred", RUNS_OTHER_CODE)
+@pytest.mark.parametrize("engine", ["command", "training"])
+def test_no_variable_makes_an_allowed_program_run_other_code(
+    engine: str, barred: dict[str, str]
+) -> None:
+    own = {"PYTHONUNBUFFERED": "1"}
+    kept, notes = ENGINES[engine].variables({**own, **barred})
+    assert kept == own
+    assert [note.split()[0] for note in notes] == list(barred)
 
 
 @pytest.fixture

@@ -20,8 +20,16 @@ from lanes.failures.reading import without_folders
 
 HEALTH = "/health"
 _OURS = ("SLOTSERVE_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-_LOADERS = ("LD_", "DYLD_", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "BASH_ENV", "NODE_OPTIONS")
-_FINDERS = ("PATH",)  # it would choose which program a bare name is
+# By these, loaders and interpreters run other code than the program's: some hold code themselves,
+# and PYTHONWARNINGS imports a module that starts what BROWSER says.
+_LOADERS = (
+    *("LD_", "DYLD_", "GLIBC_TUNABLES", "GCONV_PATH", "OPENSSL_", "BASH_", "PROMPT_COMMAND"),
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTHONBREAKPOINT"),
+    *("PYTHONUSERBASE", "PYTHONINSPECT", "PYTHONPYCACHEPREFIX", "PYTHONPLATLIBDIR", "BROWSER"),
+    *("PERL", "RUBY", "GEM_", "NODE_OPTIONS", "NODE_PATH", "LUA_", "JAVA_", "JDK_JAVA_OPTIONS"),
+    *("_JAVA_OPTIONS", "CLASSPATH", "GIT_"),
+)
+_EXACTLY = ("PATH", "ENV", "SHELLOPTS", "IFS")  # PATH would choose which program a bare name is
 
 
 class Command(EngineAdapter):
@@ -49,7 +57,7 @@ class Command(EngineAdapter):
         kept = {
             name: text
             for name, text in given.items()
-            if not name.startswith(barred) and name not in _FINDERS
+            if not name.startswith(barred) and name not in _EXACTLY
         }
         words = "was left out: it is not one that a preset may set."
         return kept, [f"{name} {words}" for name in given if name not in kept]
