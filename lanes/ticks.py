@@ -1,7 +1,7 @@
 """Asking for a look sooner than the next beat. Losing or doubling such a message changes nothing.
 
-Tasks are named, not imported: the planner lives above this app. Every request is coalesced with
-SET NX in Valkey, and a broker that is down only means that the next beat does the work.
+Tasks are named, not imported: the planner lives above this app. Every request is coalesced
+by a script in Valkey, and a broker that is down only means that the next beat does the work.
 """
 
 import logging
