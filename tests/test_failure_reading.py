@@ -6,6 +6,7 @@ import pytest
 
 from lanes.engines.comfyui_failures import COMFYUI
 from lanes.engines.llama_failures import LLAMA
+from lanes.engines.registry import ENGINES
 from lanes.engines.sglang_failures import SGLANG
 from lanes.engines.vllm_failures import VLLM
 from lanes.failures.causes import Cause, Evidence, FailureWords, Kind, pattern
@@ -218,6 +219,31 @@ def test_a_cause_fits_its_columns_however_long_the_log_s_line_is() -> None:
 
 def test_braces_of_a_log_are_no_fields() -> None:
     assert "--{any}{5}" in cause_of("error: invalid argument: --{any}{5}").sentence
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("--my-token=SECRET", "the argument --my-token"),
+        ("--my-token SECRET", "the argument --my-token"),
+        ("-t=SECRET more", "the argument -t"),
+        ("SECRET --my-token", "an argument of the preset"),
+        ("SECRET", "an argument of the preset"),
+        ("--my-token:SECRET", "an argument of the preset"),
+        ('--{"token":"SECRET"}', "an argument of the preset"),
+    ],
+)
+@pytest.mark.parametrize(
+    "line",
+    ["x: error: unrecognized arguments: {}", "No such option: {}", "error: invalid argument: {}"],
+)
+def test_no_value_of_an_argument_reaches_members(
+    engine: str, line: str, said: str, named: str
+) -> None:
+    cause = cause_of(line.format(said), words=ENGINES[engine].failure_words)
+    assert "SECRET" not in f"{cause.sentence} {cause.advice}"
+    assert cause.kind == Kind.UNKNOWN or cause.sentence.endswith(f" does not know {named}.")
 
 
 def test_an_engine_s_patterns_come_before_and_its_late_ones_after_the_common() -> None:

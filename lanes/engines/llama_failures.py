@@ -2,7 +2,7 @@
 
 import re
 
-from lanes.failures.causes import FailureWords, Kind, pattern
+from lanes.failures.causes import NAME, FailureWords, Kind, pattern
 
 LLAMA = FailureWords(
     program="llama-server",
@@ -80,9 +80,15 @@ LLAMA = FailureWords(
         ),
         pattern(
             Kind.ARGUMENT,
-            r"error: invalid argument: (\S+)",
+            rf"error: invalid argument: {NAME}",
             "llama-server does not know the argument {0}.",
             "Take it out of the preset: it may be of another version.",
+        ),
+        pattern(
+            Kind.ARGUMENT,
+            r"error: invalid argument: ",
+            "llama-server does not know an argument of the preset.",
+            "Take it out of the preset: the server's log names it.",
         ),
         pattern(
             Kind.DRIVER,

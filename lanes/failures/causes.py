@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 LONGEST = 500  # characters of a sentence, a line and an advice, as the columns hold them
+# An argument's name in an expression, never a value: members read what a pattern captures.
+NAME = r"(--?[^\s=:'\"]+)(?=[\s=]|$)"
 
 
 class Kind(StrEnum):

@@ -3,7 +3,7 @@
 The first pattern that any line has wins: causes stand before the lines that follow from them.
 """
 
-from lanes.failures.causes import Kind, Pattern, pattern
+from lanes.failures.causes import NAME, Kind, Pattern, pattern
 
 # What to try, where neither the engine nor the pattern knows better.
 ADVICE: dict[Kind, str] = {
@@ -223,9 +223,15 @@ PROGRAM: tuple[Pattern, ...] = (
     ),
     pattern(
         Kind.ARGUMENT,
-        r"error: unrecognized arguments: (\S+)|[Nn]o such option:? (\S+)",
+        rf"error: unrecognized arguments: {NAME}|[Nn]o such option:? {NAME}",
         "{program} does not know the argument {any}.",
         "Take it out of the preset.",
+    ),
+    pattern(
+        Kind.ARGUMENT,
+        r"error: unrecognized arguments: |[Nn]o such option",
+        "{program} does not know an argument of the preset.",
+        "Take it out of the preset: the server's log names it.",
     ),
     pattern(
         Kind.ARGUMENT,
