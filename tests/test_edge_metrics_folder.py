@@ -1,5 +1,7 @@
 """The folder of several gateway processes: gone with its parent, at the latest with the next."""
 
+import errno
+import fcntl
 import signal
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.edge.metrics_folder import PREFIX, metrics_folder
+from gateway.edge.metrics_folder import MOST_TRIES, PREFIX, UNLOCKED, metrics_folder
 from slotserve.stack.parts import ROOT
 
 PARENT = """
@@ -95,3 +97,30 @@ def test_one_that_a_sweep_took_while_it_was_made_is_made_again(
     with metrics_folder() as folder:
         assert str(folder) == made[1]
         assert folder.is_dir()
+
+
+@pytest.mark.parametrize("number", [errno.EBADF, errno.ENOLCK, errno.ENOSYS, errno.EAGAIN])
+def test_where_nothing_can_be_locked_one_is_used_that_no_sweep_takes(
+    place: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    (place / f"{PREFIX}left").mkdir()
+
+    def refuse(_descriptor: int, _how: int) -> None:
+        raise OSError(number, "refused")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", refuse)
+        unlocked = metrics_folder()
+        folder = unlocked.__enter__()
+    assert (place / f"{PREFIX}left").exists()
+    assert len(list(place.iterdir())) <= 2 + MOST_TRIES
+    with metrics_folder():
+        assert folder.is_dir()
+    unlocked.__exit__(None, None, None)
+    assert list(place.iterdir()) == []
+
+
+def test_that_of_a_version_without_locks_stays(place: Path) -> None:
+    older = Path(tempfile.mkdtemp(prefix=UNLOCKED))
+    with metrics_folder():
+        assert older.is_dir()
