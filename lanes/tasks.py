@@ -6,6 +6,7 @@ A worker that is not its host's does nothing: what it took from the queue comes 
 from celery import shared_task
 
 from lanes import host_place, llama_probing, log_reading, supervisor, ticks
+from lanes import worker_lock as worker_lock  # a worker that knows these tasks holds it
 from lanes.catalogue import hashing, scanning
 
 

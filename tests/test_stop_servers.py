@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 from pytest_django import Settings
 
-from lanes import clock, records, stopping, ticks
+from lanes import clock, records, stopping, ticks, worker_lock
 from lanes.models import Lane, Runtime
 from tests import builders, fleet
 
@@ -41,6 +42,17 @@ def test_every_server_ends_with_a_line_and_is_reported(lane: Lane) -> None:
         for each, pid in zip((lane, other), pids, strict=True)
     )
     assert set(Runtime.objects.values_list("phase", flat=True)) == {"stopped"}
+
+
+def test_while_a_worker_of_this_host_lives_nothing_is_ended(lane: Lane) -> None:
+    server = fleet.make_ready(lane, fleet.preset())
+    held = worker_lock.take()
+    words = rf"\(process {os.getpid()}\) lives and would start them again"
+    with pytest.raises(CommandError, match=words):
+        stop_servers()
+    assert server.pid in fleet.processes_of(records.installation_id())
+    os.close(held)
+    assert len(stop_servers()) == 1
 
 
 @pytest.mark.parametrize("kind", ["deaf", "forks"])

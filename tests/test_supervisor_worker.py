@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from celery import Celery
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from pytest_django import Settings
 
 from bench.fake_llama_server import write_wrapper
 from lanes import records, ticks
 from lanes.models import Lane, Runtime
+from lanes.worker_lock import living_worker
 from slotserve.broker import celery_url
 from tests import builders, fleet
 from tests.worker import WORKER, celery, environment
@@ -59,6 +62,16 @@ def test_one_look_leads_to_a_ready_server(lane: Lane, run_worker: RunWorker, ask
         fleet.until(fleet.is_phase(lane, "stopped"), 30)
     assert made.generation == 2
     assert not fleet.servers(lane.pk)
+
+
+def test_its_servers_are_not_stopped_under_it(lane: Lane, run_worker: RunWorker, ask: Work) -> None:
+    with run_worker() as worker:
+        fleet.until(lambda: bool(living_worker()), 30)
+        assert living_worker() == str(worker.pid)
+        with pytest.raises(CommandError, match="stop it first"):
+            call_command("stop_servers")
+    assert not living_worker()
+    call_command("stop_servers")
 
 
 def test_a_killed_server_is_seen_at_once(lane: Lane, run_worker: RunWorker, ask: Work) -> None:
