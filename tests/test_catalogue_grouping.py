@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanes.catalogue.grouping import FileSeen, Found, group, stem_of
+from lanes.catalogue.grouping import FileSeen, Found, group, hard_links, stem_of
 
 _inode = count(1)
 
@@ -169,3 +169,16 @@ def test_no_file_is_in_two_models_and_no_path_twice(places: set[tuple[str, str]]
     assert len(paths) == len(set(paths))
     assert len({model.path for model in found}) == len(found)
     assert all(model.name and model.files for model in found)
+
+
+def test_hard_links_are_one_model_and_told() -> None:
+    files = [seen(f"/m/{name}.gguf", inode=7_000_000) for name in "abcd"]
+    files.append(seen("/m/link.gguf", inode=7_000_000, is_link=True))
+    assert [each.path for each in group(files)] == ["/m/a.gguf"]
+    words = "3 are the same file as /m/a.gguf (hard links), which stands for them."
+    assert hard_links(files) == words
+
+
+def test_nothing_is_told_of_files_with_one_name() -> None:
+    files = [seen("/m/a.gguf"), seen("/m/b.gguf"), seen("/m/config.json", inode=7_000_001)]
+    assert hard_links([*files, seen("/n/config.json", inode=7_000_001)]) == ""

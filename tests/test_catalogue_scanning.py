@@ -332,3 +332,11 @@ def test_two_scans_at_once_are_one(place: Path) -> None:
     with scanning._lock:
         assert scan_host("test-host") is False
     assert not ModelFile.objects.exists()
+
+
+def test_hard_links_are_told_beside_the_folder(place: Path, folder: ModelFolder) -> None:
+    first = put(place / "a.gguf")
+    for name in ("b", "c"):
+        (place / f"{name}.gguf").hardlink_to(first)
+    assert trouble(folder).startswith(f"2 are the same file as {first}")
+    assert ModelFile.objects.get().path == str(first)

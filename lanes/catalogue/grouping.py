@@ -24,6 +24,7 @@ _GRADE = re.compile(
 )
 _GRADES = ("f16", "bf16", "q8_0", "f32")  # of several projectors for one model, the first of these
 LONGEST_NAME = 200
+MOST_NAMED = 3  # files with other names in one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,25 @@ def _once_each(files: Iterable[FileSeen]) -> list[FileSeen]:
         shared = "" if each.name.lower().endswith(".gguf") else each.path
         kept.setdefault((each.device, each.inode, shared), each)
     return sorted(kept.values(), key=lambda seen: seen.path)
+
+
+def hard_links(files: Iterable[FileSeen]) -> str:
+    """A sentence for each GGUF that has other names, which are left out; links are not told of."""
+    named: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for each in sorted(files, key=lambda seen: seen.path):
+        if each.name.lower().endswith(".gguf") and not each.is_link:
+            named[each.device, each.inode].append(each.path)
+    several = [paths for paths in named.values() if len(paths) > 1]
+    sentences = [_same_file(paths[0], len(paths) - 1) for paths in several[:MOST_NAMED]]
+    if len(several) > MOST_NAMED:
+        sentences.append(f"So it is with {len(several) - MOST_NAMED} more.")
+    return " ".join(sentences)
+
+
+def _same_file(path: str, others: int) -> str:
+    if others == 1:
+        return f"1 is the same file as {path} (a hard link), which stands for it."
+    return f"{others} are the same file as {path} (hard links), which stands for them."
 
 
 def _is_within(folder: str, pipelines: set[str]) -> bool:

@@ -17,7 +17,7 @@ from django.db.models import ProtectedError, Q
 from lanes import clock, ticks
 from lanes.catalogue.facts import UnreadableError, word
 from lanes.catalogue.forgetting import strike_off
-from lanes.catalogue.grouping import Found, group
+from lanes.catalogue.grouping import Found, group, hard_links
 from lanes.catalogue.inspecting import Inspected, inspect
 from lanes.catalogue.looking import GoneError, Looker
 from lanes.catalogue.walking import walk
@@ -88,7 +88,7 @@ def _scan_folder(scan: _Scan, folder: ModelFolder) -> set[str]:
             _take_in(scan, found, folder)
         except Exception:
             log.exception("model not taken in path=%r", found.path)
-    trouble = listing.sentence
+    trouble = f"{listing.sentence} {word(hard_links(listing.files), 500)}".strip()
     if len(models) > MOST_MODELS:
         more = f"It holds {len(models):,} models, of which the first {MOST_MODELS:,} are taken."
         trouble = f"{trouble} {more}".strip()
