@@ -162,3 +162,25 @@ def test_a_preset_with_bookings_is_refused_with_their_numbers(administrator: API
     assert [each.status_code for each in answers] == [409, 409]
     assert [each.json()["bookings"] for each in answers] == [[booking.pk], [past.pk]]
     assert [each.json()["code"] for each in answers] == ["in_use", "has_history"]
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "words"),
+    [
+        ("test-host", "/etc/passwd", "It is not a GGUF file"),
+        ("far", "/etc/passwd", "does not end in .gguf"),
+    ],
+)
+def test_what_does_not_look_like_a_model_is_warned_of(
+    administrator: APIClient, host: str, path: str, words: str
+) -> None:
+    body = {"host": builders.host(host).key, "path": path, "name": "x"}
+    answer = administrator.post(MODELS, body, format="json")
+    assert answer.status_code == 201
+    (warning,) = answer.json()["warnings"]
+    assert words in warning
+
+
+def test_a_model_of_another_host_is_not_doubted_by_name(administrator: APIClient) -> None:
+    body = {"host": builders.host("far").key, "path": "/m/q.gguf", "name": "x"}
+    assert administrator.post(MODELS, body, format="json").json()["warnings"] == []

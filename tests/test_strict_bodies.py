@@ -12,7 +12,7 @@ from bookings.models import Booking
 from lanes.plain_words import plain
 from slotserve.api import bookings, hosts, lane_serializers, limits, models, presets, tokens
 from slotserve.api.bodies import StrictBody
-from slotserve.web.administration_forms import LaneForm, PresetForm
+from slotserve.web.administration_forms import LaneForm
 from tests import builders
 from tests.test_api_bookings import signed_in
 
@@ -80,8 +80,8 @@ def test_what_an_address_asks_in_vain_is_refused(
 def test_a_bad_short_name_is_told_with_all_that_is_wrong(client: APIClient) -> None:
     body = {"slug": "A B", "host": "nowhere", "name": "x"}
     assert wrong(client.post(LANES, body, format="json")).keys() == {"slug", "host"}
-    form = PresetForm({"slug": "A B", "engine": "nope"}, preset=None)
-    assert {"slug", "engine", "model_file"} <= form.errors.keys()
+    form = LaneForm({"slug": "A B", "host": "nowhere"}, lane=None)
+    assert {"slug", "host", "name"} <= form.errors.keys()
 
 
 @pytest.mark.django_db

@@ -1,6 +1,7 @@
 """What administrators say of models: folders to look through, files by hand, look again, forget."""
 
 import os
+import time
 from pathlib import Path
 
 from django.conf import settings
@@ -8,9 +9,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from lanes import ticks
-from lanes.catalogue.facts import UnreadableError
+from lanes.catalogue.facts import UnreadableError, word
 from lanes.catalogue.forgetting import presets_of, strike_off
-from lanes.catalogue.grouping import Found
+from lanes.catalogue.grouping import GGUF, Found
+from lanes.catalogue.inspecting import inspect
 from lanes.catalogue.looking import GoneError, Looker
 from lanes.catalogue.walking import holds_no_models
 from lanes.engines.forms import is_other_file
@@ -49,12 +51,26 @@ def register_model_file(
         made.kind = ModelKind.OTHER  # until its host has looked, if that is another
     if seen:
         made.kind, made.size_bytes, made.parts = seen.kind, seen.size, len(seen.files)
+        made.trouble = word(inspect(seen, time.time_ns()).trouble, 500)
     refusal = refusal_of(made)
     if refusal:
         return refusal
     made.save()
     ticks.scan_soon(host.key)
     return made
+
+
+def doubts(file: ModelFile) -> list[str]:
+    """What speaks against a model that was registered just now, in sentences."""
+    if file.warning:
+        return [file.warning]
+    is_seen = file.host.key == settings.SLOTSERVE_HOST_KEY
+    if is_seen or file.kind != GGUF or file.path.lower().endswith(".gguf"):
+        return []
+    return [
+        f"{file.path} does not end in .gguf, and nobody has looked into it yet: its host does so "
+        "within a minute. Look then whether it has a warning."
+    ]
 
 
 @transaction.atomic

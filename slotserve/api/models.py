@@ -84,6 +84,15 @@ class ModelFileSerializer(StrictBody, serializers.ModelSerializer[ModelFile]):
         return shown
 
 
+class RegisteredModelSerializer(ModelFileSerializer):
+    """A model that was registered just now, and what speaks against it in sentences."""
+
+    warnings = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta(ModelFileSerializer.Meta):
+        fields = (*ModelFileSerializer.Meta.fields, "warnings")  # type: ignore[assignment]
+
+
 class ModelFolderSerializer(StrictBody, serializers.ModelSerializer[ModelFolder]):
     """A folder that its host's worker looks through."""
 
@@ -124,7 +133,7 @@ class ModelFileViewSet(
         lanes = Lane.objects.prefetch_related("gpus").order_by("slug")
         return {**super().get_serializer_context(), "lanes": lanes}
 
-    @extend_schema(request=ModelFileSerializer, responses={201: ModelFileSerializer})
+    @extend_schema(request=ModelFileSerializer, responses={201: RegisteredModelSerializer})
     def create(self, request: Request) -> Response:
         """Register a file or folder of a host by hand (administrators)."""
         asked = ModelFileSerializer(data=request.data)
@@ -132,8 +141,9 @@ class ModelFileViewSet(
         made = registering.register_model_file(actor=self._actor, **asked.validated_data)
         if isinstance(made, Refusal):
             return refuse(made)
-        shown = self.get_serializer(self.queryset.get(pk=made.pk))
-        return Response(shown.data, status=status.HTTP_201_CREATED)
+        shown = self.get_serializer(self.queryset.get(pk=made.pk)).data
+        answer = {**shown, "warnings": registering.doubts(made)}
+        return Response(answer, status=status.HTTP_201_CREATED)
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:

@@ -75,6 +75,8 @@ def add_file(request: HttpRequest) -> HttpResponse:
         made = registering.register_model_file(actor=member(request), **form.cleaned_data)
         if isinstance(made, ModelFile):
             messages.success(request, f"{made.name} is registered.")
+            for doubt in registering.doubts(made):
+                messages.warning(request, doubt)
             return redirect("models")
         form.add_error(None, made.words)
     return _form(request, form, "New model file")
