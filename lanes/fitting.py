@@ -17,6 +17,15 @@ def is_too_large(lane: Lane, preset: Preset) -> bool:
     return preset.current is not None and _is_larger(preset.current.model_file, lane)
 
 
+def warnings(lane: Lane, preset: Preset | None) -> list[str]:
+    """What may go wrong with a preset on a lane, in sentences; it may be booked all the same."""
+    if preset is None or preset.current is None:
+        return []
+    trouble = preset.current.model_file.warning
+    told = [f"{preset.slug} may not load: {trouble[:1].lower()}{trouble[1:]}"] if trouble else []
+    return [*told, warning(lane.slug, preset.slug)] if is_too_large(lane, preset) else told
+
+
 def lanes_too_small(lanes: Iterable[Lane], file: ModelFile) -> list[Lane]:
     """Those of the lanes of its host on whose cards it does not fit."""
     return [lane for lane in _of_its_host(lanes, file) if _is_larger(file, lane)]

@@ -10,6 +10,7 @@ from django.db.models.functions import RowNumber
 
 from bookings.models import Booking, State
 from lanes.estimates import ALMOST, eta, load_estimates, progress
+from lanes.fitting import warnings
 from lanes.log_reading import may_read
 from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
 from slotserve.troubles import Trouble, trouble_of
@@ -41,6 +42,11 @@ class LaneOverview:
             has_failed = self.trouble is not None and not self.trouble.is_fallback
             return Phase.FAILED if has_failed else Phase.STOPPED
         return self.runtime.phase
+
+    @property
+    def warnings(self) -> list[str]:
+        """What may go wrong with its default."""
+        return warnings(self.lane, self.lane.default_preset)
 
     @property
     def percent(self) -> int:
@@ -81,7 +87,9 @@ class _Facts:
 
 def lanes_for_people() -> QuerySet[Lane]:
     """Every lane with what its pages need beside it."""
-    return Lane.objects.select_related("host", "default_preset").prefetch_related("gpus")
+    return Lane.objects.select_related(
+        "host", "default_preset__current__model_file"
+    ).prefetch_related("gpus")
 
 
 def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOverview]:

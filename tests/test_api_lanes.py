@@ -195,6 +195,17 @@ def test_a_token_is_revoked_by_its_owner_alone(member: APIClient) -> None:
     assert member.delete(f"/api/v1/tokens/{made['id']}/").status_code == 204
 
 
+@pytest.mark.parametrize(
+    ("person", "words"),
+    [("owner", "This is for administrators."), ("administrator", "make one that has it")],
+)
+def test_who_is_no_administrator_is_not_sent_for_a_scope(person: str, words: str) -> None:
+    lane, user = builders.lane(), builders.person(person, is_staff=person == "administrator")
+    answer = with_token(user, "bookings", "read").post(f"/api/v1/lanes/{lane.slug}/reload/")
+    assert answer.status_code == 403
+    assert words in answer.data["detail"]
+
+
 def test_a_token_without_scope_admin_makes_no_tokens() -> None:
     client = with_token(builders.person("owner"), "bookings", "read", "inference")
     answer = client.post("/api/v1/tokens/", {"name": "more"}, format="json")

@@ -6,7 +6,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from lanes import clock
-from lanes.models import Lane, Preset
+from lanes.models import Lane, ModelFile, Preset
 from tests import builders
 from tests.builders import NOON, at, person
 
@@ -89,7 +89,7 @@ def test_the_booking_form_marks_what_fits_no_lane(member: Client) -> None:
 
 def test_it_is_booked_all_the_same_with_a_warning(member: Client) -> None:
     page = member.post("/book/", form("small"), follow=True).content.decode()
-    assert "Larger than GPU memory of this lane: big may not load." in page
+    assert WARNING in page
 
 
 def test_the_api_books_it_with_a_warning(member: Client) -> None:
@@ -98,6 +98,18 @@ def test_the_api_books_it_with_a_warning(member: Client) -> None:
     assert (made.status_code, made.json()["warnings"]) == (201, [WARNING])
     (listed,) = member.get("/api/v1/bookings/").json()["results"]
     assert listed["warnings"] == [WARNING]
+
+
+def test_a_file_in_trouble_is_warned_of_as_in_the_form(member: Client, small: Lane) -> None:
+    preset = builders.preset("little")
+    small.default_preset = preset
+    small.save()
+    assert member.get("/api/v1/lanes/small/").json()["warnings"] == []
+    ModelFile.objects.filter(revisions__preset=preset).update(missing_since=NOON)
+    wish = {"lane": "small", "preset": "little", "end": at(60).isoformat()}
+    made = member.post("/api/v1/bookings/", wish, content_type="application/json").json()
+    assert made["warnings"][0].startswith("little may not load: its file is not there any more")
+    assert member.get("/api/v1/lanes/small/").json()["warnings"] == made["warnings"]
 
 
 def test_what_fits_has_no_warning(member: Client, small: Lane) -> None:

@@ -10,6 +10,7 @@ from lanes.models import Lane, LaneEvent, Order, PresetFailure, ReloadRequest
 from lanes.refusals import Refusal
 from tests import builders
 from tests.builders import NOON, administrator, at, person
+from tests.test_api_bookings import with_token
 
 pytestmark = pytest.mark.django_db
 
@@ -77,9 +78,16 @@ def test_a_lane_that_was_deleted_meanwhile_is_not_found(lane: Lane) -> None:
 def test_page_and_api_do_the_same(lane: Lane) -> None:
     client = Client()
     client.force_login(administrator())
-    assert client.post("/api/v1/lanes/left/retry/").json() == {"detail": "It is tried again now."}
+    assert client.post("/api/v1/lanes/left/retry/", content_type="application/json").json() == {
+        "detail": "It is tried again now."
+    }
     client.post("/lanes/left/retry/")
     assert LaneEvent.objects.filter(kind="reload").count() == 2
+    owner = person("owner")
+    builders.booking(lane=lane, owner=owner, start=at(-5))
+    assert with_token(owner, "bookings").post("/api/v1/lanes/left/retry/").status_code == 200
+    other = with_token(owner, "bookings", lanes=(builders.lane(),))
+    assert other.post("/api/v1/lanes/left/retry/").status_code == 403
     client.force_login(person("member"))
-    answer = client.post("/api/v1/lanes/left/retry/")
+    answer = client.post("/api/v1/lanes/left/retry/", content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (403, "not_yours")

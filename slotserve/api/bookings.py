@@ -14,18 +14,16 @@ from rest_framework.response import Response
 from bookings import services
 from bookings.models import Booking, Kind
 from gateway.models import Scope
-from lanes import clock
-from lanes.fitting import is_too_large, warning
+from lanes import clock, fitting
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import AwareDateTimeField, is_true
-from slotserve.api.permissions import may_use_lane
+from slotserve.api.permissions import OTHER_LANE, may_use_lane
 
 Service = Callable[..., Booking | Refusal]
 NO_LANE = "There is no lane of this name: lanes/ lists those that there are."
-OTHER_LANE = Refusal("not_yours", "This token is not meant for that lane: use one that is.")
 
 
 class BookingSerializer(serializers.ModelSerializer[Booking]):
@@ -59,9 +57,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
 
     def get_warnings(self, booking: Booking) -> list[str]:
         """What may go wrong, in sentences; it is booked all the same."""
-        if booking.preset is None or not is_too_large(booking.lane, booking.preset):
-            return []
-        return [warning(booking.lane.slug, booking.preset.slug)]
+        return fitting.warnings(booking.lane, booking.preset)
 
     def get_purpose(self, booking: Booking) -> str:
         """For the owner and administrators; empty for others."""

@@ -103,6 +103,7 @@ class LaneOverviewSerializer(serializers.Serializer[LaneOverview]):
     default = serializers.CharField(
         source="lane.default_preset.slug", default=None, allow_null=True
     )
+    warnings = serializers.ListField(child=serializers.CharField())  # about the default
     gpus = GpuSerializer(source="lane.gpus.all", many=True)
     decision = DecisionSerializer(source="order", allow_null=True)
     booking = SlotSerializer(allow_null=True)

@@ -23,6 +23,7 @@ from slotserve.api import lane_serializers as shapes
 from slotserve.api.bodies import check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import AwareDateTimeField
+from slotserve.api.permissions import OTHER_LANE, may_use_lane
 from slotserve.overview import lanes_for_people, overviews, recent_events
 
 AT = OpenApiParameter("at", str, description="another moment, ISO 8601 with a zone")
@@ -106,11 +107,14 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
         return refuse(refusal) if refusal else Response({"detail": "Restarting the model server."})
 
     @extend_schema(request=None, responses=shapes.DetailSerializer)
-    @action(detail=True, methods=["post"])
+    @action(detail=True, methods=["post"], write_scope=Scope.BOOKINGS)
     def retry(self, request: Request, slug: str) -> Response:
         """Try what failed at once (administrators, and whoever has the lane booked now)."""
         check_empty(request)
-        refusal = choices.retry(self._lane(slug), actor=self._actor)
+        lane = self._lane(slug)
+        if not may_use_lane(request, lane.pk):
+            return refuse(OTHER_LANE)
+        refusal = choices.retry(lane, actor=self._actor)
         return refuse(refusal) if refusal else Response({"detail": "It is tried again now."})
 
     @extend_schema(

@@ -74,6 +74,7 @@ class TokenViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.Ge
     queryset = ApiToken.objects.none()
     lookup_value_regex = r"\d{1,18}"
     read_scope = write_scope = Scope.ADMIN
+    is_for_members = True
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         """Those that the caller may see."""

@@ -17,7 +17,7 @@ from bookings import services
 from bookings.models import Booking, State
 from bookings.refusals import SlotTaken
 from lanes import clock
-from lanes.fitting import is_too_large, warning
+from lanes.fitting import warnings
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, members_only
@@ -50,8 +50,8 @@ def book(request: HttpRequest) -> HttpResponse:
     made = services.book(owner=member(request), **form.wish())
     if isinstance(made, Booking):
         messages.success(request, _made_words(made))
-        if made.preset and is_too_large(made.lane, made.preset):
-            messages.warning(request, warning("this lane", made.preset.name))
+        for words in warnings(made.lane, made.preset):
+            messages.warning(request, words)
         return redirect("lane", made.lane.slug)
     form.add_error(None, made.words)
     context = _beside(request, form.cleaned_data["lane"], form, made, now)
