@@ -49,6 +49,20 @@ def unfit_address(text: str) -> Refusal | None:
     return None
 
 
+def note_on(address: str) -> str:
+    """What to know before model servers listen there; empty: nothing."""
+    try:
+        is_public = ip_address(address).is_global
+    except ValueError:
+        return ""
+    return (
+        f"{address} is a public address: whoever reaches it reaches the ports of model servers. "
+        "Give one of a private network, or let a firewall admit the gateways alone."
+        if is_public
+        else ""
+    )
+
+
 def is_loopback(address: str) -> bool:
     """Whether nobody but this machine reaches it."""
     try:

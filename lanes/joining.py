@@ -8,7 +8,7 @@ or a private network alone.
 import hashlib
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from lanes import clock
-from lanes.host_services import unfit_address
+from lanes.host_services import is_loopback, unfit_address
 from lanes.host_watch import silent_after
 from lanes.models import Host, JoinToken, TokenState
 from lanes.reach import why_not_for_others
@@ -65,7 +65,7 @@ def create_join_token(
     if not 1 <= minutes <= MOST_MINUTES:
         return Refusal("invalid", f"A join token lasts from 1 to {MOST_MINUTES} minutes.")
     name = name.strip() or key
-    refusal = unfit_address(address) or why_not_for_others(address)
+    refusal = unfit_address(address) or _unfit_host(key, name) or why_not_for_others(address)
     return refusal or _create(actor, key, name, address, timedelta(minutes=minutes))
 
 
@@ -87,12 +87,13 @@ def _create(
 
 
 @transaction.atomic
-def join(text: str, machine: str = "") -> Joined | Refusal:
+def join(text: str, machine: str = "", addresses: Collection[str] = ()) -> Joined | Refusal:
     """Exchange a token: the host's row, and what its worker needs.
 
     A token is one machine's. Until its worker has looked for the first time, the machine that gave
     the same secret `machine` may ask again: the answer may have been lost on the way.
-    Refusals: bad_join_token, host_lives, host_joining, not_for_others.
+    `addresses` are its own: without the host's the token is not used. None: it does not say.
+    Refusals: bad_join_token, not_its_address, host_lives, host_joining, not_for_others.
     """
     now = clock.database_now()
     asked = JoinToken.objects.filter(digest=_digest(text)).first()
@@ -103,6 +104,7 @@ def join(text: str, machine: str = "") -> Joined | Refusal:
     again = bool(machine) and token.machine == _digest(machine) and _is_joining(token, now)
     refusal = (
         _spoilt(token, tokens, now, again=again)
+        or _not_its_address(token, addresses)
         or why_not_for_others(token.address)
         or _unfit_host(token.key, token.name)
         or (None if again else _why_not_yet(tokens, now))
@@ -156,6 +158,17 @@ def _spoilt(
     if token.made_by is not None and not (token.made_by.is_staff and token.made_by.is_active):
         return Refusal("bad_join_token", "Who made this join token is no administrator any more.")
     return None
+
+
+def _not_its_address(token: JoinToken, addresses: Collection[str]) -> Refusal | None:
+    if not addresses or is_loopback(token.address) or token.address in addresses:
+        return None
+    own = ", ".join(sorted(each for each in addresses if not is_loopback(each))) or "none"
+    words = (
+        f"{token.address}, for which this join token was made, is no address of this machine (its "
+        f"own: {own}): make a token with the right one. This one has not been used."
+    )
+    return Refusal("not_its_address", words)
 
 
 def _why_not_yet(tokens: list[JoinToken], now: datetime) -> Refusal | None:

@@ -30,6 +30,13 @@ class HostOverview:
         return "trouble" if self.troubles else "well"
 
     @property
+    def unheard(self) -> str:
+        """What to do about one that has not been heard of yet; empty of others."""
+        if self.state != "unknown":
+            return ""
+        return "Its worker has not looked yet: start it there, or join the machine anew."
+
+    @property
     def seen_at(self) -> datetime | None:
         """Its last look."""
         return self.host.seen_at

@@ -169,3 +169,17 @@ def test_the_command_speaks_json(host: Host) -> None:
     call_command("hosts", "--json", stdout=out)
     (shown,) = json.loads(out.getvalue())
     assert (shown["key"], shown["state"]) == ("test-host", "well")
+
+
+def test_a_host_that_was_never_heard_of_is_said_so_by_page_and_command(
+    host: Host, client: Client
+) -> None:
+    HostReport.objects.all().delete()
+    Host.objects.update(seen_at=None)
+    words = "Its worker has not looked yet: start it there"
+    assert words in text_of(client.get("/administration/hosts/"))
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as status:
+        call_command("hosts", stdout=out)
+    assert status.value.code == 1
+    assert f"  ! {words}" in out.getvalue()

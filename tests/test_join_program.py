@@ -70,7 +70,8 @@ def pages() -> Iterator[str]:
 def test_the_token_is_exchanged_in_the_body_never_in_the_address(pages: str) -> None:
     told = ask(f"{pages}/", "sj_token")
     assert (told.key, told.address) == ("gpu1", "10.0.0.5")
-    assert Pages.asked == [("/api/v1/hosts/join/", {"token": "sj_token", "machine": ""})]
+    said = {"token": "sj_token", "machine": "", "addresses": []}
+    assert Pages.asked == [("/api/v1/hosts/join/", said)]
 
 
 ANSWERS: list[tuple[int, object, str]] = [

@@ -29,6 +29,7 @@ STATUS_OF = {
     "has_history": status.HTTP_409_CONFLICT,
     "host_lives": status.HTTP_409_CONFLICT,
     "host_joining": status.HTTP_409_CONFLICT,
+    "not_its_address": status.HTTP_409_CONFLICT,
     "not_for_others": status.HTTP_409_CONFLICT,
     "bad_join_token": status.HTTP_403_FORBIDDEN,
     "needs_tls": status.HTTP_403_FORBIDDEN,

@@ -83,12 +83,13 @@ class NewJoinTokenSerializer(StrictBody):
 
 
 class NewlyMadeTokenSerializer(serializers.Serializer[Any]):
-    """A join token: its text is shown this once."""
+    """A join token: its text is shown this once. `note`: a warning of its address, or nothing."""
 
     id = serializers.IntegerField()
     token = serializers.CharField()
     key = serializers.CharField()
     expires_at = serializers.DateTimeField()
+    note = serializers.CharField(allow_blank=True)
 
 
 class JoinTokenSerializer(serializers.Serializer[JoinTokenView]):
@@ -109,10 +110,14 @@ class JoinTokenSerializer(serializers.Serializer[JoinTokenView]):
 
 class JoinSerializer(StrictBody):
     """A machine that wants to be a host. With a secret of its own (`machine`) it may ask again with
-    the same token until its worker has looked."""
+    the same token until its worker has looked. One that tells its `addresses` does not use a token
+    that was made for another."""
 
     token = serializers.CharField(max_length=200)
     machine = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
+    addresses = serializers.ListField(
+        child=serializers.CharField(max_length=100), required=False, default=list, max_length=1000
+    )
 
 
 class JoinedHostSerializer(serializers.Serializer[Any]):
@@ -145,7 +150,7 @@ class JoinView(APIView):
         asked = JoinSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         said = asked.validated_data
-        joined = joining.join(said["token"], said["machine"])
+        joined = joining.join(said["token"], said["machine"], said["addresses"])
         if isinstance(joined, Refusal):
             return refuse(joined)
         return Response(JoinedSerializer(joined).data, headers={"Cache-Control": "no-store"})
@@ -209,6 +214,7 @@ class HostViewSet(viewsets.GenericViewSet[Host]):
             return refuse(made)
         token, text = made
         shown = {"id": token.pk, "token": text, "key": token.key, "expires_at": token.expires_at}
+        shown |= {"note": host_services.note_on(token.address)}
         return Response(NewlyMadeTokenSerializer(shown).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(responses={204: None})

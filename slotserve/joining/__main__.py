@@ -61,7 +61,8 @@ def _exchange(file: Path, options: argparse.Namespace) -> Told:
     preparing.look(options)
     if options.service:
         unit.look(file, sys.executable)
-    told = ask(options.url, options.token, preparing.machine_of(options.data))
+    machine = preparing.machine_of(options.data)
+    told = ask(options.url, options.token, machine, preparing.own_addresses())
     environment_file.write(file, {**told.environment, **preparing.own_settings(options)})
     preparing.forget_machine(options.data)
     return told

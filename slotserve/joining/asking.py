@@ -6,6 +6,7 @@ import re
 import socket
 import urllib.error
 import urllib.request
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
@@ -36,15 +37,17 @@ class Told:
     environment: dict[str, str]
 
 
-def ask(url: str, token: str, machine: str = "") -> Told:
+def ask(url: str, token: str, machine: str = "", addresses: Collection[str] = ()) -> Told:
     """Exchange the token. Passwords come back, so plain HTTP goes over private networks alone.
 
     With the same secret `machine` the same token may be exchanged again: an answer may get lost.
+    `addresses` are its own: a token for another one is not used.
     """
     _refuse_public_http(url)
+    said = {"token": token, "machine": machine, "addresses": list(addresses)}
     request = urllib.request.Request(  # noqa: S310 - http and https alone, checked above
         f"{url.rstrip('/')}/api/v1/hosts/join/",
-        data=json.dumps({"token": token, "machine": machine}).encode(),
+        data=json.dumps(said).encode(),
         headers={"Content-Type": "application/json", "Accept": "application/json"},
         method="POST",
     )

@@ -4,8 +4,11 @@ import os
 import pwd
 import secrets
 import shutil
+import socket
 from argparse import Namespace
 from pathlib import Path
+
+import psutil
 
 from slotserve.joining import environment_file
 from slotserve.joining.asking import JoinError
@@ -32,6 +35,14 @@ def look(options: Namespace) -> None:
     if options.llama_server and shutil.which(options.llama_server) is None:
         raise JoinError(f"{options.llama_server} is no program here: name another llama-server.")
     _try_to_write(options.data)
+
+
+def own_addresses() -> list[str]:
+    """The addresses of this machine's network cards."""
+    cards = psutil.net_if_addrs().values()
+    families = (socket.AF_INET, socket.AF_INET6)
+    found = {each.address for card in cards for each in card if each.family in families}
+    return sorted(address.partition("%")[0] for address in found)
 
 
 def machine_of(folder: Path) -> str:

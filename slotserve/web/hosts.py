@@ -57,13 +57,13 @@ class JoinForm(StyledForm):
 def add(request: HttpRequest) -> HttpResponse:
     """A join token, shown in the answer to its making and never again."""
     form = JoinForm(request.POST or None)
-    token, text = None, ""
+    token, text, refusal = None, "", why_not_for_others()
     if request.method == "POST" and form.is_valid():
         made = joining.create_join_token(actor=member(request), **form.cleaned_data)
-        if isinstance(made, Refusal):
-            form.add_error(None, made.words)
-        else:
+        if isinstance(made, tuple):
             token, text = made
+        elif made != refusal:  # that one stands on the page already
+            form.add_error(None, made.words)
     pages = (settings.SLOTSERVE_WEB_URL or request.build_absolute_uri("/")).rstrip("/")
     context = {
         "form": form,
@@ -71,10 +71,12 @@ def add(request: HttpRequest) -> HttpResponse:
         "text": text,
         "pages": pages,
         "is_pages_unfit": _is_here(pages) and not (token and is_loopback(token.address)),
-        "refusal": why_not_for_others(),
+        "refusal": refusal,
+        "note": host_services.note_on(token.address) if token else "",
         "version": code_version(),
     }
-    return render(request, "add_host.html", context, status=400 if form.errors else 200)
+    is_refused = form.is_bound and token is None
+    return render(request, "add_host.html", context, status=400 if is_refused else 200)
 
 
 def _is_here(url: str) -> bool:

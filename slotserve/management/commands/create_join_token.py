@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from lanes.host_services import note_on
 from lanes.joining import MINUTES, create_join_token
 from lanes.refusals import Refusal
 
@@ -27,4 +28,7 @@ class Command(BaseCommand):
         made = create_join_token(actor=None, **wish)
         if isinstance(made, Refusal):
             raise CommandError(made.words)
+        note = note_on(made[0].address)
+        if note:
+            self.stderr.write(f"Note: {note}")
         self.stdout.write(made[1])

@@ -13,7 +13,7 @@ from slotserve.hosts import HostOverview, hosts_for_people, overview
 class Command(BaseCommand):
     """For people, and for a monitor that looks at the exit status."""
 
-    help = "Show each host: state, last look, clock, disk, GPUs. Exit status 1: one is in trouble."
+    help = "Show each host: state, last look, clock, disk, GPUs. Exit status 1: one is not well."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """[--json]."""
@@ -26,7 +26,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps([_as_json(view) for view in views], default=str))
         for view in views if not options["json"] else []:
             self.stdout.write("\n".join(_in_words(view)))
-        if any(view.troubles for view in views):
+        if any(view.state != "well" for view in views):
             sys.exit(1)
 
 
@@ -48,4 +48,5 @@ def _in_words(view: HostOverview) -> list[str]:
             f"{view.report.disk_free_bytes / 2**30:.1f} GiB free, "
             f"{view.report.driver_words}, servers run as {view.report.servers_run_as}"
         )
-    return [*lines, *(f"  ! {each.words}. {each.hint}" for each in view.troubles)]
+    wrong = [f"{each.words}. {each.hint}" for each in view.troubles]
+    return [*lines, *(f"  ! {words}" for words in [*wrong, view.unheard] if words)]
