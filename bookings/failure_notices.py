@@ -10,10 +10,12 @@ from django.utils import timezone
 
 from bookings.models import OCCUPYING, Booking
 from bookings.sentences import slot
+from lanes.failures.causes import joined
 from lanes.models import PresetFailure
 from lanes.notices import News, administrators, tell_people
 
 KIND = "failure"
+TRIED_AGAIN = "It is tried again by itself; the lane's default serves meanwhile where there is one."
 
 
 def tell_failures(now: datetime) -> int:
@@ -24,18 +26,16 @@ def tell_failures(now: datetime) -> int:
 
 def _tell(failure: PresetFailure, now: datetime) -> int:
     booking = _booking_of(failure)
-    told, about = 0, f"failure:{failure.pk}"
+    told, about = 0, f"failure:{failure.lane_id}:{failure.revision.preset_id}"
     people = {person.pk: person for person in administrators()}
     if booking is not None:
         people.pop(booking.owner_id, None)
         news = News(
-            f"{about}:booking-{booking.pk}",
+            f"{about}:booking-{booking.pk}:{failure.failure_kind}",  # once a slot and cause
             KIND,
             f"{_what(failure)} for your slot {_slot(booking, now)}: {failure.reason}",
-            f"It is tried again by itself; the lane's default serves meanwhile where there is one. "
-            f"{failure.failure_advice}".strip(),
+            joined(failure.failure_advice, TRIED_AGAIN),
             failure.lane,
-            failure.since,
         )
         told = tell_people([booking.owner], news, now)
     words = f"{_what(failure)}: {failure.reason}"

@@ -8,7 +8,7 @@ from typing import Any
 from lanes import ending, records, reporting, seeing, starting, stillborn, stop_command
 from lanes.containers import asking as containers
 from lanes.engines import registry
-from lanes.failures.causes import Cause, Evidence, FailureWords, Kind
+from lanes.failures.causes import Cause, Evidence, FailureWords, Kind, joined
 from lanes.failures.common import ADVICE
 from lanes.failures.reading import named_cause, read_cause, stated_cause, without_folders
 from lanes.logs import read_tail
@@ -195,7 +195,8 @@ def _cause_of_end(step: MarkFailed, sight: Sight, runtime: Runtime) -> Cause:
 
 def _no_room(step: MarkBlocked) -> Cause:
     """Others hold the memory that it needs."""
-    return Cause(Kind.GPU_TAKEN, step.reason, advice=ADVICE[Kind.GPU_TAKEN])
+    sentence = joined(f"{step.reason[:1].upper()}{step.reason[1:]}")
+    return Cause(Kind.GPU_TAKEN, sentence, advice=ADVICE[Kind.GPU_TAKEN])
 
 
 def _words(runtime: Runtime) -> FailureWords:

@@ -76,7 +76,25 @@ def test_whose_booking_it_is_is_told_of_the_slot(failure: PresetFailure) -> None
         "administrator": "qwen does not run on left: The GPU ran out of memory.",
     }
     booker = Notice.objects.get(recipient__username="owner")
-    assert booker.advice.endswith("Lower -ngl or -c.")
+    assert booker.advice.startswith("Lower -ngl or -c. It is tried again by itself; ")
+
+
+def test_another_try_in_the_same_slot_is_told_once(failure: PresetFailure) -> None:
+    booked(failure, at(-10))
+    tell_failures(at(1))
+    PresetFailure.objects.update(since=at(2))
+    again = PresetFailure.objects.create(
+        lane=failure.lane,
+        revision=builders.revision(failure.revision.preset),
+        count=1,
+        since=at(3),
+        failed_at=at(3),
+        reason="The GPU ran out of memory.",
+        booking_id_for=PresetFailure.objects.get().booking_id_for,
+    )
+    assert tell_failures(at(4)) == 0
+    PresetFailure.objects.filter(pk=again.pk).update(failure_kind="file_broken")
+    assert tell_failures(at(5)) == 1
 
 
 def test_once_the_slot_has_begun_its_end_is_said(failure: PresetFailure) -> None:

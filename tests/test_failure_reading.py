@@ -5,11 +5,12 @@ import re
 import pytest
 
 from lanes.engines.comfyui_failures import COMFYUI
+from lanes.engines.command_failures import COMMAND
 from lanes.engines.llama_failures import LLAMA
 from lanes.engines.registry import ENGINES
 from lanes.engines.sglang_failures import SGLANG
 from lanes.engines.vllm_failures import VLLM
-from lanes.failures.causes import Cause, Evidence, FailureWords, Kind, pattern
+from lanes.failures.causes import Cause, Evidence, FailureWords, Kind, joined, pattern
 from lanes.failures.common import ADVICE
 from lanes.failures.reading import read_cause, without_folders
 from tests.failure_lines import COMMON_LINES
@@ -95,6 +96,25 @@ def test_a_silent_log_leaves_the_exit_status(status: int | None, kind: Kind, wor
     assert words in cause.sentence
     assert not cause.line
     assert cause.advice
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("x: error: unrecognized arguments: --y", "The program does not know the argument --y."),
+        ("Illegal instruction", "This program needs instructions that the processor lacks."),
+        ("Illegal instruction", "Use a build of the program for this processor."),
+        ("No module named x", "The program cannot start: the Python module x is not installed."),
+    ],
+)
+def test_a_program_without_a_name_is_spoken_of_all_the_same(line: str, words: str) -> None:
+    assert words in cause_of(line, words=COMMAND).words
+
+
+def test_sentences_are_joined_with_their_ends() -> None:
+    assert joined("It is gone", "", "Put it back!", "It waits…") == (
+        "It is gone. Put it back! It waits…"
+    )
 
 
 def test_memory_is_advised_by_the_engine() -> None:

@@ -94,7 +94,7 @@ def test_a_load_without_room_is_not_begun_and_says_who_is_in_the_way(
         "gpu_taken",
         wanted.current,
     )
-    assert failure.reason.startswith("needs 14.5 GiB of GPU memory, 13.0 GiB free: a python")
+    assert failure.reason.startswith("Needs 14.5 GiB of GPU memory, 13.0 GiB free: a python")
     assert f"(pid {stranger}) holds 11.0 GiB" in failure.reason
     assert sentences(lane, "blocked") == [f"{wanted} is not loaded: {failure.reason}"]
     assert not Runtime.objects.exists()
@@ -118,7 +118,7 @@ def test_a_booking_that_others_block_is_told_to_its_owner(
     assert tell_failures(now) == 1
     notice = Notice.objects.get()
     assert notice.recipient == booked.owner
-    assert "needs 14.5 GiB of GPU memory, 13.0 GiB free: a python" in notice.sentence
+    assert "Needs 14.5 GiB of GPU memory, 13.0 GiB free: a python" in notice.sentence
     assert f"(pid {stranger}) holds 11.0 GiB" in notice.sentence
     assert "as soon as the memory is free" in notice.advice
 

@@ -53,6 +53,11 @@ class Kind(StrEnum):
             return cls.UNKNOWN
 
 
+def joined(*texts: str) -> str:
+    """Sentences one after the other, each with its end; empty ones are left out."""
+    return " ".join(text if text[-1] in ".!?…" else f"{text}." for text in texts if text)
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """Why a server failed. `line` is where it was read; empty: nothing was written about it."""
@@ -75,7 +80,7 @@ class Cause:
     @property
     def words(self) -> str:
         """The sentence and what to try, for where there is room for one text only."""
-        return f"{self.sentence} {self.advice}".strip()
+        return joined(self.sentence, self.advice)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ ADVICE: dict[Kind, str] = {
     Kind.FILE_BROKEN: "Fetch the file again and compare its size and checksum.",
     Kind.UNSUPPORTED: "Install a newer {program}, or take another model.",
     Kind.ARGUMENT: "Correct the preset's arguments.",
-    Kind.PORT_TAKEN: "Nothing: it is tried again on another port.",
+    Kind.PORT_TAKEN: "The next attempt takes another port.",
     Kind.ACCESS: "Download the model to the host with an account that may, and register that.",
     Kind.DRIVER: "Run nvidia-smi (or rocm-smi) on the host: install, update or reload the driver.",
     Kind.GPU_FAULT: "Look at dmesg on the host; resetting the card or a reboot may be needed.",

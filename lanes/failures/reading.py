@@ -13,6 +13,7 @@ _ERROR_LINE = re.compile(
     re.IGNORECASE,
 )
 _FOLDERS = re.compile(r"(?<![\w:/.~-])/(?:[^/\s'\"]+/)+")  # of whole paths
+_NAMED = re.compile(r"\b([Tt]his|a|newer|installed) \{program\}")
 _NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 _SIGNALS: dict[int, tuple[Kind, str]] = {
@@ -104,7 +105,10 @@ def _filled(text: str, words: FailureWords, groups: Sequence[str] = ()) -> str:
     """The text with the program's name and what was found in the line; {any}: the first group
     that has something."""
     first = next(filter(None, groups), "")
-    return text.format(*groups, any=first, program=words.program)
+    bare = words.program.removeprefix("the ")  # "the program", of which nobody knows the name
+    text = _NAMED.sub(lambda found: f"{found[1]} {bare}", text)
+    said = text.format(*groups, any=first, program=words.program)
+    return f"The {said[4:]}" if said.startswith("the ") else said
 
 
 def _too_late(cause: Cause | None, lines: list[str], words: FailureWords, seconds: float) -> Cause:
