@@ -9,6 +9,7 @@ from rest_framework.test import APIClient
 
 from gateway.models import ApiToken
 from lanes import clock
+from lanes.engines.options import Options
 from lanes.models import Lane, Order, Phase, Preset, ReloadRequest, Runtime
 from tests import builders
 from tests.test_api_bookings import signed_in, with_token
@@ -236,3 +237,14 @@ def test_paths_of_model_files_are_for_administrators(
     assert (seen["name"], "path" in seen) == (made.name, False)
     (whole,) = administrator.get("/api/v1/models/").data["results"]
     assert whole["path"] == "/secret/place.gguf"
+
+
+def test_the_schema_says_what_a_preset_may_say(member: APIClient) -> None:
+    shapes = member.get("/api/v1/schema/?format=json").json()["components"]["schemas"]
+    for name in ("PresetWrite", "PatchedPresetWrite", "Preset"):
+        said = shapes[name]["properties"]
+        options = said["options"].get("$ref") or said["options"]["allOf"][0]["$ref"]
+        assert options.endswith("/Options")
+        assert said["arguments"]["items"] == said["aliases"]["items"] == {"type": "string"}
+        assert said["environment"]["additionalProperties"] == {"type": "string"}
+    assert shapes["Options"]["properties"].keys() == set(Options.__dataclass_fields__)

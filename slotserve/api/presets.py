@@ -5,7 +5,12 @@ from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    extend_schema,
+    extend_schema_field,
+    extend_schema_view,
+)
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -14,6 +19,7 @@ from rest_framework.response import Response
 from bookings import deleting
 from gateway.models import Scope
 from lanes import presets
+from lanes.engines.options import MOST_SLOTS
 from lanes.engines.well_formed import MOST_IMAGE
 from lanes.fitting import lanes_too_small
 from lanes.models import Engine, Lane, ModelFile, Preset, slug_validator
@@ -22,6 +28,45 @@ from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import is_true
+
+
+class OptionsSerializer(serializers.Serializer[Any]):
+    """What only a training service and any command take; other engines have their own."""
+
+    health_path = serializers.CharField(
+        required=False, help_text="Answers 200 without a key when it is ready; empty: /health."
+    )
+    protected_path = serializers.CharField(
+        required=False,
+        help_text="Answers 200 with the server's key and 401 without; empty: it has no keys.",
+    )
+    stop_command = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="In place of the first TERM, with macros as the arguments; empty: TERM.",
+    )
+    slots = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MOST_SLOTS,
+        help_text="Requests it works on at once; null: as many as come.",
+    )
+
+
+@extend_schema_field(serializers.ListField(child=serializers.CharField()))
+class TextsField(serializers.JSONField):
+    """A list of texts; the service says what is wrong with one."""
+
+
+@extend_schema_field(serializers.DictField(child=serializers.CharField()))
+class VariablesField(serializers.JSONField):
+    """Names and texts; the service says what is wrong with one."""
+
+
+@extend_schema_field(OptionsSerializer)
+class OptionsField(serializers.JSONField):
+    """Options by name; the service says what is wrong with one."""
 
 
 class PresetSerializer(serializers.ModelSerializer[Preset]):
@@ -33,7 +78,7 @@ class PresetSerializer(serializers.ModelSerializer[Preset]):
     engine = serializers.CharField(source="current.engine")
     arguments = serializers.ListField(source="current.arguments", child=serializers.CharField())
     environment = serializers.DictField(source="current.environment", child=serializers.CharField())
-    options = serializers.DictField(source="current.options")
+    options = OptionsField(source="current.options")
     image = serializers.CharField(source="current.image")
     notes = serializers.SerializerMethodField()
     aliases = serializers.ListField(source="current.aliases", child=serializers.CharField())
@@ -88,11 +133,13 @@ class PresetWriteSerializer(StrictBody):
     name = serializers.CharField(max_length=100, required=False)
     model_id = serializers.PrimaryKeyRelatedField(queryset=ModelFile.objects.listed())
     engine = serializers.ChoiceField(choices=Engine.choices, required=False)
-    arguments = serializers.JSONField(required=False)
-    environment = serializers.JSONField(required=False)
-    options = serializers.JSONField(required=False)
+    arguments = TextsField(
+        required=False, help_text="Of the program, one a text: never a line for a shell."
+    )
+    environment = VariablesField(required=False, help_text="Variables and their values.")
+    options = OptionsField(required=False)
     image = serializers.CharField(max_length=MOST_IMAGE, required=False, allow_blank=True)
-    aliases = serializers.JSONField(required=False)
+    aliases = TextsField(required=False, help_text="Other names that callers may use.")
 
 
 KEEPS_ITS_NAME = "A preset keeps its name, which callers use: make a new one for another."

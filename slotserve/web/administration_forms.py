@@ -107,7 +107,13 @@ class PresetForm(StyledForm):
         help_text="What callers write as “model”: small letters, digits, dots, hyphens.",
     )
     name = forms.CharField(max_length=100, help_text="What people read.")
-    model_file = ModelFileField(ModelFile.objects.listed(), empty_label=None, label="Model file")
+    model_file = ModelFileField(
+        ModelFile.objects.listed(),
+        empty_label=None,
+        label="Model file",
+        help_text="What the program loads, and the host where it runs. For a command or a training "
+        "service that loads none choose any of that host.",
+    )
     engine = forms.ChoiceField(choices=Engine.choices, help_text="Which program loads the file.")
     arguments = forms.CharField(
         required=False,
