@@ -1,7 +1,8 @@
 """What holds for every request and every answer of the web process, pages and REST alike."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
 
 from django.core.exceptions import SuspiciousOperation
 from django.db import DataError, OperationalError
@@ -28,6 +29,7 @@ class Doors:
         if _has_nul(request):
             return bad_request(request, SuspiciousOperation())
         response = self.get_response(request)
+        _log_refusal(request, response)
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_store=True)
         return response
@@ -43,6 +45,15 @@ class Doors:
             log.warning("value refused by the database at %s", request.path, exc_info=error)
             return bad_request(request, error)
         return None
+
+
+def _log_refusal(request: HttpRequest, response: HttpResponse) -> None:
+    """Why REST answers 400, beside Django's line: the code and the fields, no values."""
+    said = getattr(response, "data", None)
+    if response.status_code == HTTPStatus.BAD_REQUEST and isinstance(said, Mapping):
+        names = ", ".join(str(name) for name in said.get("fields", ()))
+        reason = f"{said.get('code')} ({names})" if names else said.get("code")
+        log.warning("refused %s %r: %r", request.method, request.path, reason)
 
 
 def _has_nul(request: HttpRequest) -> bool:

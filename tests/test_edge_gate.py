@@ -3,13 +3,14 @@
 import gc
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 from gateway.edge.clock import EdgeClock
-from gateway.edge.config import EdgeConfig
+from gateway.edge.config import EdgeConfig, read_config
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.gate import Gate
 from gateway.edge.queue import Turn
@@ -168,3 +169,24 @@ async def test_who_could_not_be_reached_a_moment_ago_is_not_asked_again(
     found = gate.enter(turn)
     assert isinstance(found, EdgeRefusal)
     assert (found.code, found.lane) == (code, "main")
+
+
+def test_what_is_not_loaded_is_booked_at_the_page_that_is_known(
+    gate: Gate, hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(lane(upstream=ELSEWHERE))
+    asked = replace(turn(), asked=Asked("smol"))
+    plain, refused = gate.enter(asked), gate.choose(asked.caller, asked.asked)
+    assert plain == refused
+    assert isinstance(plain, EdgeRefusal)
+    assert plain.code == "model_not_loaded"
+    monkeypatch.setattr(gate, "_config", replace(gate._config, book_url="https://gpu.lan/book/"))
+    for found in (gate.enter(asked), gate.choose(asked.caller, asked.asked)):
+        assert isinstance(found, EdgeRefusal)
+        assert found.words == f"{plain.words} Book it at https://gpu.lan/book/"
+
+
+def test_the_page_to_book_at_is_below_the_web_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_config(8001).book_url is None
+    monkeypatch.setenv("SLOTSERVE_WEB_URL", "https://gpu.lan/")
+    assert read_config(8001).book_url == "https://gpu.lan/book/"

@@ -135,3 +135,12 @@ def test_all_that_reads_a_body_is_strict(module: Any) -> None:
         and re.search(rf"\b{name}\(data=request.data", source)
     ]
     assert all(issubclass(each, StrictBody) for each in readers)
+
+
+@pytest.mark.django_db
+def test_the_log_names_why_a_body_was_refused(
+    client: APIClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.post(BOOKINGS, {"strat": "secret"}, format="json")
+    assert "refused POST '/api/v1/bookings/': 'invalid (lane, end, strat)'" in caplog.text
+    assert "secret" not in caplog.text

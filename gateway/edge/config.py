@@ -36,6 +36,7 @@ class EdgeConfig:
     usage_bytes: int = 2**30  # of them
     metrics_digest: str | None = None  # SHA-256 of what /metrics asks for; None: open to all
     cors_origins: tuple[str, ...] = ()  # whose pages may call; none: CORS is off
+    book_url: str | None = None  # the page to book at; None: nobody has said where it is
 
 
 def read_config(port: int, number: int = 0) -> EdgeConfig:
@@ -68,6 +69,7 @@ def read_config(port: int, number: int = 0) -> EdgeConfig:
         usage_bytes=read_whole("SLOTSERVE_USAGE_BYTES", 2**30),
         metrics_digest=_digest(read_secret("SLOTSERVE_METRICS_TOKEN")),
         cors_origins=read_origins(),
+        book_url=_read_book_url(),
     )
 
 
@@ -79,6 +81,11 @@ def _read_spool_folder() -> Path | None:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise SettingError(f"SLOTSERVE_SPOOL_DIR={str(folder)!r} is no folder to write to")
     return folder
+
+
+def _read_book_url() -> str | None:
+    pages = read_text("SLOTSERVE_WEB_URL").rstrip("/")
+    return f"{pages}/book/" if pages else None
 
 
 def _digest(secret: str) -> str | None:

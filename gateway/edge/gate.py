@@ -80,7 +80,7 @@ class Gate:
 
     def choose(self, caller: Caller, asked: Asked) -> Route | EdgeRefusal:
         """Where the request would go at this moment."""
-        return choose(
+        route = choose(
             self.table(),
             caller,
             asked,
@@ -88,6 +88,7 @@ class Gate:
             in_flight=self._counts,
             max_age=self._config.table_max_age,
         )
+        return self._told(route) if isinstance(route, EdgeRefusal) else route
 
     def known(self, caller: Caller, asked: Asked) -> EdgeRefusal | None:
         """Why nothing can be asked at this moment: by whom, and of which lane."""
@@ -126,12 +127,19 @@ class Gate:
             self._clock.now(),
             max_age=self._config.table_max_age,
         )
-        if turn.avoided is None or isinstance(found, EdgeRefusal):
+        if isinstance(found, EdgeRefusal):
+            return self._told(found)
+        if turn.avoided is None:
             return found
         if self._clock.monotonic() >= turn.avoided_until:
             return found
         kept = [route for route in found if route.upstream != turn.avoided]
         return kept or self._why_unreachable(found[0], turn)
+
+    def _told(self, refusal: EdgeRefusal) -> EdgeRefusal:
+        """With the page to book at, where anybody has said where that is."""
+        url = self._config.book_url
+        return verdicts.with_place(refusal, url) if url else refusal
 
     def leave(self, exchange: Exchange) -> None:
         """The exchange's connection is closed, or idle again; its slot goes to who waits."""

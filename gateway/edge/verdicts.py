@@ -181,6 +181,13 @@ def model_not_loaded(
     return refuse("model_not_loaded", words, about=lane.slug)
 
 
+def with_place(refusal: EdgeRefusal, url: str) -> EdgeRefusal:
+    """The same; where booking the model helps, it says at which address that is done."""
+    if refusal.code != "model_not_loaded":
+        return refusal
+    return replace(refusal, words=f"{refusal.words} Book it at {url}")
+
+
 def condition(lane: LaneRoute, now: float) -> Upstream | EdgeRefusal:
     """The lane's server if it takes requests; else draining, loading, failed or none.
 
