@@ -74,6 +74,7 @@ def example(name: str, gateway: int, web: int, changes: dict[str, str]) -> str:
 def _nginx(program: str, folder: Path, text: str, port: int) -> list[str]:
     write_certificate(folder)
     text = text.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
+    text = text.replace("listen 80;", f"listen 127.0.0.1:{free_port()};")
     text = text.replace("/etc/ssl/slotserve", str(folder))
     (folder / "slotserve.conf").write_text(text)
     (folder / "nginx.conf").write_text(NGINX_AROUND.format(folder=folder))

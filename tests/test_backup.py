@@ -312,7 +312,11 @@ def test_a_full_disk_is_no_broken_backup(
 
 
 def test_what_is_no_file_is_refused(new_folder: Path, tmp_path: Path) -> None:
-    assert "No such file" in refusal("restore", tmp_path / "nothing.tar.gz")
+    missing = tmp_path / "nothing.tar.gz"
+    assert refusal("restore", missing) == f"{missing} cannot be read: No such file or directory."
+    missing.write_text("not gzip")
+    words = f"{missing} is no backup of SlotServe, or was cut short."
+    assert refusal("restore", missing) == words
     assert "Is a directory" in refusal("restore", tmp_path)
 
 

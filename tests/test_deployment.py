@@ -126,6 +126,14 @@ def test_health_checks_ask_the_worker_by_the_name_that_its_command_gives(compose
     assert plan["healthcheck"]["test"][1].endswith(" -d plan@$$HOSTNAME")
 
 
+def test_other_settings_come_from_a_file_that_need_not_be_there(compose: Any) -> None:
+    optional = "${SLOTSERVE_ENV_FILE:-/dev/null}"
+    holders = {name for name, each in compose["services"].items() if "env_file" in each}
+    assert holders == OURS - {"network"}
+    assert all(compose["services"][name]["env_file"] == optional for name in holders)
+    assert "SLOTSERVE_WEB_URL" in compose["services"]["plan"]["environment"]  # who sends mails
+
+
 def test_volumes_and_services_that_are_named_exist(compose: Any) -> None:
     for service in compose["services"].values():
         assert set(service.get("depends_on", {})) <= set(compose["services"])

@@ -168,6 +168,13 @@ async def test_websockets_pass_both_ways(proxy: Before) -> None:
                 assert await socket.recv() == word
 
 
+@pytest.mark.parametrize("path", ["/metrics", "/ready"])
+async def test_what_names_lanes_is_for_operators_alone(proxy: Before, path: str) -> None:
+    async with proxy.client() as client:
+        assert (await client.get(path)).status_code == 404
+        assert (await client.get("/health")).status_code == 200
+
+
 async def test_refusals_are_the_gateway_s_own(proxy: Before) -> None:
     async with proxy.client() as client:
         answer = await client.post(CHAT, json=STREAM, headers={"authorization": "Bearer no"})

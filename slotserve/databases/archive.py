@@ -75,6 +75,8 @@ def read(path: Path, database: Path) -> tuple[Manifest, dict[str, str]]:
             if error.errno in FULL:
                 raise  # it is not the backup that is wrong
             raise CopyError(f"{path} cannot be read: {error.strerror}.") from error
+        if isinstance(error, tarfile.ReadError):  # its words are about each kind of compression
+            raise CopyError(f"{path} {_NO_BACKUP}.") from error
         reason = " ".join(str(error).split()).rstrip(".")
         raise CopyError(f"{path} {_NO_BACKUP}: {reason}.") from error
     if digest != manifest.database_sha256:
