@@ -53,6 +53,14 @@ def test_what_cannot_be_changed_is_said(client: APIClient) -> None:
 
 
 @pytest.mark.django_db
+def test_a_wrong_choice_is_told_the_right_ones(client: APIClient) -> None:
+    body = {"lane": builders.lane().slug, "kind": "gpus", "end": END}
+    assert wrong(client.post(BOOKINGS, body, format="json")) == {
+        "kind": "gpus is none of model, gpu."
+    }
+
+
+@pytest.mark.django_db
 def test_a_release_takes_no_end(client: APIClient) -> None:
     booking = builders.booking()
     assert wrong(
@@ -114,6 +122,7 @@ def test_forms_speak_plainly_too() -> None:
     [
         ("No Booking matches the given query.", "There is no such booking"),
         ("Lane with this Slug already exists.", "There is a lane of this slug already"),
+        ('Method "PUT" not allowed.', "PUT does nothing at this address"),
         ("Ensure this value is less than or equal to 9.", "Give 9 or less."),
         ("A booking must end after it starts.", "A booking must end after it starts."),
     ],

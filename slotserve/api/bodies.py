@@ -18,6 +18,15 @@ class StrictBody(serializers.Serializer[Any]):
 
     kept: ClassVar[frozenset[str]] = frozenset()
 
+    def get_fields(self) -> dict[str, Any]:
+        """The fields; where one is a choice its refusal names what can be chosen."""
+        fields = super().get_fields()
+        for field in fields.values():
+            if isinstance(field, serializers.ChoiceField):
+                known = ", ".join(str(each) for each in field.choices)
+                field.error_messages["invalid_choice"] = f"{{input}} is none of {known}."
+        return fields
+
     def to_internal_value(self, data: Any) -> Any:
         """The values; ValidationError with all that is wrong, unknown names among it."""
         unread = self._unread(data) if isinstance(data, Mapping) else {}

@@ -83,7 +83,7 @@ def _invalid(error: exceptions.ValidationError) -> dict[str, Any]:
         detail = detail[api_settings.NON_FIELD_ERRORS_KEY]  # it is of the whole body
     if isinstance(detail, Mapping):
         fields = {str(name): _words(value) for name, value in detail.items()}
-        words = "; ".join(f"{name}: {text}" for name, text in fields.items())
+        words = " ".join(f"{name}: {text}" for name, text in fields.items())
         return {"code": "invalid", "detail": words, "fields": fields}
     return {"code": "invalid", "detail": _words(detail)}
 
