@@ -13,6 +13,7 @@ CHECKS = (
     ("mypy", ("mypy", ".")),
     ("lint-imports", ("lint-imports",)),
 )
+AT_ONCE = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile")
 
 
 def run_checks(python: Path) -> list[str]:
@@ -25,13 +26,13 @@ def run_checks(python: Path) -> list[str]:
 def run_tests(python: Path, arguments: list[str]) -> list[str]:
     """Run pytest, saying loudly what cannot be tested here; answers the names of failures.
 
-    Without arguments it is the whole test-suite, with its coverage.
+    Without arguments it is the whole test-suite, with its coverage, a few files of tests at once.
     """
     missing = list(missing_parts())
     for words in missing:
         print(f"\n*** NOT TESTED HERE: {words} ***\n", flush=True)
     failed = ["missing parts"] if missing and os.environ.get("CI") and not arguments else []
-    arguments = arguments or ["--cov", "--cov-report=term:skip-covered"]
+    arguments = arguments or [*AT_ONCE, "--cov", "--cov-report=term:skip-covered"]
     return failed + (["pytest"] if run("pytest", (python, "-m", "pytest", *arguments)) else [])
 
 
