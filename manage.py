@@ -21,6 +21,9 @@ from wire.env import SettingError
 def main() -> None:
     """Run one management command; a sentence where settings or database do not let it."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
+    for word in sys.argv:
+        if any("\ud800" <= character <= "\udfff" for character in word):
+            sys.exit(f"{word!a} is not UTF-8: write it otherwise.")
     try:
         execute_from_command_line(sys.argv)
     except SettingError as error:

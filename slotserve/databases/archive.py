@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import stat
 import tarfile
 import zlib
 from dataclasses import asdict, dataclass
@@ -65,6 +66,8 @@ def publish(finished: Path, path: Path) -> None:
 def read(path: Path, database: Path) -> tuple[Manifest, dict[str, str]]:
     """Put the backup's database there; answers the rest. CopyError when it is not sound."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ValueError("it is not a plain file")
         with tarfile.open(path) as tar:
             manifest = _manifest(json.loads(_text(tar, MANIFEST)))
             present = tar.getnames()

@@ -20,9 +20,9 @@ TARGET = "copied_to"
 
 def backup(path: Path, tell: Tell) -> dict[str, Summary]:
     """Write a backup while the product runs; answers the tables. CopyError with a sentence."""
-    if path.exists():
-        raise CopyError(f"{path} exists: give another name.")
     try:
+        if path.exists():
+            raise CopyError(f"{path} exists: give another name.")
         with TemporaryDirectory(prefix=".slotserve-backup-", dir=path.parent) as folder:
             snapshot = Path(folder) / archive.DATABASE
             made_at = clock.database_now().isoformat(timespec="seconds")

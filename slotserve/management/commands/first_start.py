@@ -34,6 +34,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: Any) -> None:
         """Database, static files, checks, first start, report."""
+        file: Path | None = options["report"]
+        unshown = _unshown(file) if file else {}
         try:
             self._bring_up_to_date()
             report = prepare(with_demo=not options["no_demo"])
@@ -44,11 +46,19 @@ class Command(BaseCommand):
             ) from error
         if isinstance(report, Refusal):
             raise CommandError(report.words)
-        if options["report"]:
-            write_report(options["report"], report)
-        else:
+        if file is None:
             self.stdout.write(in_words(report))
+        else:
+            self._write(file, report, unshown)
         publish()  # so that the edge knows the token before the first beat
+
+    def _write(self, file: Path, report: Report, unshown: dict[str, str]) -> None:
+        """The report; where that fails, its secrets are shown, as nobody could read them again."""
+        try:
+            write_report(file, report, unshown)
+        except OSError as error:
+            self.stdout.write(in_words(report))
+            raise CommandError(f"{file} cannot be written: {error.strerror}.") from error
 
     def _bring_up_to_date(self) -> None:
         call_command("migrate", interactive=False, verbosity=0)
@@ -56,12 +66,25 @@ class Command(BaseCommand):
         call_command("check", databases=["default"], stdout=io.StringIO())  # errors still raise
 
 
-def write_report(file: Path, report: Report) -> None:
+def _unshown(file: Path) -> dict[str, str]:
+    """The secrets of an earlier report that nobody was shown; CommandError where none can be."""
+    try:
+        if not file.name or not file.parent.is_dir():
+            raise CommandError(f"{file} cannot be a report: give a file in a folder that exists.")
+        if not file.exists():
+            return {}
+        told = json.loads(file.read_text() if file.is_file() else "")
+        return {name: str(told.get(name, "")) for name in ("password", "token")}
+    except OSError as error:
+        raise CommandError(f"{file} cannot be used: {error.strerror}.") from error
+    except (ValueError, AttributeError) as error:
+        raise CommandError(f"{file} is no report of an earlier first start: remove it.") from error
+
+
+def write_report(file: Path, report: Report, unshown: dict[str, str]) -> None:
     """As JSON, for its owner alone. Secrets in one that nobody was shown go into this one."""
-    if file.exists():
-        unshown = json.loads(file.read_text())
-        secrets = {name: unshown.get(name, "") for name in ("password", "token")}
-        report = replace(report, **{n: getattr(report, n) or kept for n, kept in secrets.items()})
+    password = report.password or unshown.get("password", "")
+    report = replace(report, password=password, token=report.token or unshown.get("token", ""))
     new = file.with_suffix(".new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
