@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from lanes.checks import check_names
 from slotserve.stack.parts import ROOT
 from wire.setting_names import NAMES, PREFIX, misspelt
 
@@ -95,6 +96,13 @@ def test_the_names_by_which_a_misspelt_one_is_known_are_those_that_are_read() ->
 def test_a_misspelt_one_is_told_with_the_nearest(name: str, nearest: str) -> None:
     (words,) = misspelt([name, "SLOTSERVE_WEB_URL", "SLOTSERVE_SECRET_KEY_FILE", "HOME"])
     assert words == f"{name} is no setting, and nothing reads it: the nearest is {nearest}."
+
+
+def test_bin_up_and_the_self_check_warn_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both make the system checks."""
+    assert check_names(None) == []
+    monkeypatch.setenv("SLOTSERVE_TIMEZONE", "Europe/Berlin")
+    assert [complaint.id for complaint in check_names(None)] == ["slotserve.W016"]
 
 
 def test_no_line_is_about_a_setting_that_is_gone() -> None:

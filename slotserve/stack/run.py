@@ -14,7 +14,6 @@ from slotserve.stack.parts import ROOT, Product
 from slotserve.stack.ports import check_ports
 from slotserve.stack.record import Record
 from slotserve.stack.supervisor import Supervisor, how_it_ended
-from wire.setting_names import misspelt
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -84,8 +83,6 @@ class Run:
 
     async def _start(self) -> None:
         product, supervisor = self._product, self._supervisor
-        for words in misspelt(os.environ):
-            self._output.say(f"warning: {words}")
         await self._end_leftovers()
         options = product.options
         check_ports({"--web-port": options.web_port, "--gateway-port": options.gateway_port})
