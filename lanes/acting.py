@@ -78,7 +78,7 @@ def _start(step: Start, sight: Sight) -> Again:
     if isinstance(started, Cause):
         return Again.AT_ONCE if reporting.report_blocked(sight, started) else Again.SOON
     if isinstance(started, Refusal):
-        reporting.tell_once(sight.lane, sight.now, "refused", started.words)
+        reporting.tell_once(sight.lane, sight.now, reporting.REFUSED, started.words)
         return Again.WITH_OTHERS
     if isinstance(started, starting.NotSpawned):
         runtime = started.runtime
@@ -95,7 +95,7 @@ def _sweep(sight: Sight) -> Again:
         reporting.tell_once(sight.lane, sight.now, "swept", words)
     elif trouble := containers.trouble(records.read_record(sight.lane.pk)):
         words = f"nothing starts until it is known that no container is left: {trouble}"
-        reporting.tell_once(sight.lane, sight.now, "refused", words)
+        reporting.tell_once(sight.lane, sight.now, reporting.REFUSED, words)
     runtime = sight.record.runtime if sight.record else None
     known, count = _sweeps.get(sight.lane.pk, (runtime, 0))
     count = count + 1 if known == runtime else 1

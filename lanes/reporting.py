@@ -28,6 +28,7 @@ from lanes.seeing import Sight
 from lanes.steps import TERM
 
 log = logging.getLogger(__name__)
+REFUSED = "refused"  # the kind of an event: nothing starts yet, for a reason that passes by itself
 SAME_FAILURE = timedelta(hours=1)
 NO_FAILURE = {"reason": "", "failure_kind": "", "failure_line": "", "failure_advice": ""}
 

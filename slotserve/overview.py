@@ -13,6 +13,7 @@ from lanes.estimates import ALMOST, eta, load_estimates, progress
 from lanes.fitting import warnings
 from lanes.log_reading import may_read
 from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
+from lanes.reporting import REFUSED
 from slotserve.troubles import Trouble, trouble_of
 
 CLAIMS_SHOWN = 2  # the one in progress and the next
@@ -30,6 +31,7 @@ class LaneOverview:
     next_booking: Booking | None
     choice: ManualChoice | None
     trouble: Trouble | None  # why what is wanted does not run
+    held_up: str  # what its start waits for, and passes by itself; empty: nothing
     estimate: float | None  # seconds the runtime's load takes
     progress: float | None  # 0..1 while starting
     eta: datetime | None  # when a starting server is expected to be ready
@@ -42,6 +44,11 @@ class LaneOverview:
             has_failed = self.trouble is not None and not self.trouble.is_fallback
             return Phase.FAILED if has_failed else Phase.STOPPED
         return self.runtime.phase
+
+    @property
+    def reason(self) -> str:
+        """Why its server ended, or is not started yet."""
+        return self.held_up or (self.runtime.reason if self.runtime else "")
 
     @property
     def warnings(self) -> list[str]:
@@ -82,6 +89,7 @@ class _Facts:
     choices: dict[int, ManualChoice]
     failures: dict[int, list[PresetFailure]]
     estimates: dict[tuple[int, int], float]
+    refusals: dict[int, LaneEvent]  # the newest word of lanes without a server: it is not started
     has_lines: bool  # whether lines of logs may be shown
 
 
@@ -98,9 +106,11 @@ def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOv
     orders = Order.objects.filter(lane__in=lanes).select_related("target__preset")
     choices = ManualChoice.objects.filter(lane__in=lanes, ended_at=None, until__gt=now)
     runtimes = _newest_runtimes(lanes)
+    ordered = {order.lane_id: order for order in orders}
     facts = _Facts(
         now=now,
-        orders={order.lane_id: order for order in orders},
+        orders=ordered,
+        refusals=_refusals([o for o in ordered.values() if _is_waited_for(o, runtimes)]),
         runtimes=runtimes,
         bookings=_claims(lanes, now),
         choices={choice.lane_id: choice for choice in choices.select_related("preset")},
@@ -139,6 +149,23 @@ def _claims(lanes: list[Lane], now: datetime) -> dict[int, list[Booking]]:
     return found
 
 
+def _is_waited_for(order: Order, runtimes: dict[int, Runtime]) -> bool:
+    """Whether a server is wanted where none lives."""
+    runtime = runtimes.get(order.lane_id)
+    return order.target_id is not None and (runtime is None or runtime.ended_at is not None)
+
+
+def _refusals(orders: list[Order]) -> dict[int, LaneEvent]:
+    """Of these lanes the newest event, where it is since the order and says that nothing starts."""
+    if not orders:
+        return {}
+    newest = LaneEvent.objects.filter(lane=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    lanes = Lane.objects.filter(pk__in=[order.lane_id for order in orders])
+    since = {order.lane_id: order.ordered_at for order in orders}
+    events = LaneEvent.objects.filter(pk__in=lanes.values(event=Subquery(newest)), kind=REFUSED)
+    return {event.lane_id: event for event in events if event.at >= since[event.lane_id]}
+
+
 def _failures(lanes: list[Lane]) -> dict[int, list[PresetFailure]]:
     """Those in force, the oldest first."""
     in_force = PresetFailure.objects.filter(lane__in=lanes, count__gt=0).order_by("failed_at")
@@ -167,6 +194,9 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
         next_booking=next((b for b in claims if b.start > facts.now), None),
         choice=facts.choices.get(lane.pk),
         trouble=trouble,
+        held_up=""
+        if trouble or lane.pk not in facts.refusals
+        else facts.refusals[lane.pk].sentence,
         estimate=estimate,
         progress=loading[0] if loading else None,
         eta=loading[1] if loading else None,

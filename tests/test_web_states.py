@@ -13,6 +13,7 @@ from django.utils.html import strip_tags
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from lanes import clock, ticks
+from lanes.events import add_event
 from lanes.models import Lane, Phase, Preset, PresetFailure, Runtime
 from slotserve.web.notices import BROKER_AWAY, NEVER_TOLD, notice
 from tests import browser_pages as pages
@@ -82,6 +83,18 @@ def test_a_failed_server_shows_why_and_what_to_try(lane: Lane, preset: Preset, s
         "qwen does not run The GPU ran out of memory. What to try: Lower -ngl or -c. "
         "Failed 2 times in a row; next try at "
     ) in text
+
+
+def test_what_holds_a_start_up_is_said_until_it_begins(
+    lane: Lane, preset: Preset, show: Show
+) -> None:
+    words = "no port from 18100 to 18299 is free on 127.0.0.1"
+    add_event(lane, clock.database_now(), "refused", words)
+    text = show()
+    assert f"qwen is not started yet Waiting: {words}. It is tried again by itself." in text
+    assert not PresetFailure.objects.exists()
+    pages.runtime(lane, preset, Phase.STARTING, age=1)
+    assert "is not started yet" not in show()
 
 
 def test_a_failure_whose_moment_has_come_is_tried_again(

@@ -78,7 +78,7 @@ class RuntimeSerializer(serializers.Serializer[LaneOverview]):
     capabilities = serializers.ListField(
         source="runtime.capabilities", child=serializers.CharField(), default=list
     )
-    reason = serializers.CharField(source="runtime.reason", default="")
+    reason = serializers.CharField()
     failure = FailureSerializer(source="trouble", allow_null=True)
     pid = serializers.IntegerField(source="runtime.pid", default=None, allow_null=True)
     port = serializers.IntegerField(source="runtime.port", default=None, allow_null=True)
