@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from bookings.models import Booking
@@ -14,6 +14,7 @@ from tests import browser_pages as pages
 from tests import builders
 from tests.browser_pages import PHONE, Windows
 
+pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
@@ -34,18 +35,6 @@ STAFF_PAGES = [
     "/administration/hosts/add/",
     "/lanes/demo/log/",
 ]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One Chromium for the module; each window has cookies of its own."""
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        # Playwright keeps a loop in this thread, beside which Django would refuse its ORM.
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        expect.set_options(timeout=pages.WAIT_MS)
-        browser = pages.launch(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

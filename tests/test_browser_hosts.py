@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -16,6 +16,7 @@ from tests import browser_pages as pages
 from tests import builders
 from tests.browser_pages import DESK, PHONE, Windows
 
+pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),
@@ -24,17 +25,6 @@ pytestmark = [
     ),
 ]
 GIB = 2**30
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    """One Chromium for the module."""
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        expect.set_options(timeout=pages.WAIT_MS)
-        browser = pages.launch(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

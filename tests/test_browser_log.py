@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -14,6 +14,7 @@ from tests import browser_pages as pages
 from tests import builders, log_world
 from tests.browser_pages import PHONE, Windows
 
+pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.valkey,
@@ -22,17 +23,6 @@ pytestmark = [
         pages.chromium() is None, reason="NOT TESTED HERE: the log page (install chromium)"
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        # Playwright keeps a loop in this thread, beside which Django would refuse its ORM.
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        expect.set_options(timeout=pages.WAIT_MS)
-        browser = pages.launch(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
