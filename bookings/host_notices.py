@@ -38,8 +38,8 @@ def _tell(host: Host, now: datetime) -> int:
     told, alarms = 0, alarms_of(host, now)
     for trouble in troubles_of(host):
         alarm = alarms.get(trouble.code)
-        if alarm is None:
-            continue
+        if alarm is None or trouble.code not in host.alarm_times:
+            continue  # since when is not written yet, and what is told is known by that
         is_gone = trouble.code in GONE
         about = f"{AWAY}:{host.key}" if is_gone else f"{TROUBLE}:{host.key}:{trouble.code}"
         people = {person.pk: person for person in administrators()}
@@ -88,22 +88,23 @@ def _tell_returns(now: datetime) -> int:
 
 
 def _is_over(notice: Notice, hosts: Mapping[str, Host]) -> bool:
-    """Whether the alarm that it tells of is over; of a host that was deleted nothing is told."""
-    host, since = hosts.get(_host(notice)), notice.key.split(":", 3)[3]
-    if host is None:
-        return False
-    times = [host.alarm_times.get(code, {}).get("since") for code in GONE & set(host.alarms)]
-    return since not in times
+    """Whether the host is there; of one that was deleted nothing is told.
+
+    It may have vanished again since the alarm that the notice tells of: then it is not back.
+    """
+    host = hosts.get(_host(notice))
+    return host is not None and not GONE & set(host.alarms)
 
 
 def _tell_return(notice: Notice, host: Host, bookings: Mapping[str, Booking], now: datetime) -> int:
-    """Say that the host is back, unless the booking there was given up meanwhile."""
-    words, lane = f"{host.name} is back.", None
+    """Say that the host is there, unless the booking there was given up meanwhile; not that it is
+    there again: it may be its first look."""
+    words, lane = f"{host.name} answers now.", None
     if _about(notice) != ALL:
         booking = bookings.get(_about(notice))
         if booking is None or booking.lane.host_id != host.pk:
             return 0
-        words, lane = f"{host.name} is back: {_what_of(booking, now)}.", booking.lane
+        words, lane = f"{host.name} answers now: {_what_of(booking, now)}.", booking.lane
     news = News(_key_of_return(notice), BACK, words, "", lane)
     return tell_people([notice.recipient], news, now)
 

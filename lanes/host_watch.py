@@ -122,7 +122,8 @@ def _change(
         words = f"{host.name} does not answer: nothing is known of it"
         _tell_lanes(host, now, "unreachable", words)
     elif GONE & over and not GONE & set(after):
-        _tell_lanes(host, now, "reachable", f"{host.name} is back and has looked at its servers")
+        what = "answers for the first time," if "never_seen" in over else "is back"
+        _tell_lanes(host, now, "reachable", f"{host.name} {what} and has looked at its servers")
     if new or over:
         ticks.notices_soon()
 

@@ -232,9 +232,13 @@ SLOTSERVE_LOG_RUNS = read_whole("SLOTSERVE_LOG_RUNS", 5, least=1)
 
 # As machines that join as hosts reach them.
 SLOTSERVE_HOSTS_DATABASE_URL = url_for_hosts(
-    read_secret("SLOTSERVE_HOSTS_DATABASE_URL"), read_database_url("sqlite://")
+    "SLOTSERVE_HOSTS_DATABASE_URL",
+    read_secret("SLOTSERVE_HOSTS_DATABASE_URL"),
+    read_database_url("sqlite://"),
 )
-SLOTSERVE_HOSTS_REDIS_URL = url_for_hosts(read_secret("SLOTSERVE_HOSTS_REDIS_URL"), REDIS_URL)
+SLOTSERVE_HOSTS_REDIS_URL = url_for_hosts(
+    "SLOTSERVE_HOSTS_REDIS_URL", read_secret("SLOTSERVE_HOSTS_REDIS_URL"), REDIS_URL
+)
 
 # --- Gateway --------------------------------------------------------------------------------
 SLOTSERVE_GATEWAY_URL = read_address("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")

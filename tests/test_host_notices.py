@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from bookings.host_notices import tell_hosts
+from bookings.host_notices import AWAY, BACK, tell_hosts
 from bookings.models import Booking, State
 from lanes import clock, host_watch
-from lanes.models import Host, HostReport, Lane, Notice
+from lanes.models import Host, HostReport, Lane, LaneEvent, Notice
 from lanes.version import code_version
 from tests import builders
 from tests.builders import NOON, at
@@ -63,9 +63,9 @@ def test_they_are_told_once_that_it_is_back(lane: Lane, moment: Moment) -> None:
     assert come_back(lane, moment) == 2
     assert come_back(lane, moment) == 0
     assert told(recipient__username="owner")[1:] == [
-        "gpu1 is back: your slot on left until 12:50 UTC goes on as booked."
+        "gpu1 answers now: your slot on left until 12:50 UTC goes on as booked."
     ]
-    assert told(recipient__username="administrator")[1:] == ["gpu1 is back."]
+    assert told(recipient__username="administrator")[1:] == ["gpu1 answers now."]
 
 
 def test_who_has_an_address_gets_both_by_e_mail(lane: Lane, moment: Moment) -> None:
@@ -137,7 +137,7 @@ def test_a_slot_that_ended_meanwhile_is_said_to_have(lane: Lane, moment: Moment)
     look(lane, is_there=False)
     come_back(lane, moment)
     assert told(recipient__username="owner")[-1] == (
-        "gpu1 is back: your slot on left has ended meanwhile, at 12:50 UTC."
+        "gpu1 answers now: your slot on left has ended meanwhile, at 12:50 UTC."
     )
 
 
@@ -153,6 +153,49 @@ def test_a_host_that_vanishes_again_within_the_hour_is_told_of_after_it(
     moment.set(61)
     assert look(lane, is_there=False) == 1
     assert come_back(lane, moment) == 1
+
+
+def test_one_that_an_earlier_release_found_away_is_not_back_before_it_is(
+    lane: Lane, moment: Moment
+) -> None:
+    builders.booking(lane=lane, start=at(-10))
+    look(lane, is_there=False)
+    Notice.objects.all().delete()
+    Host.objects.update(alarm_times={})
+    assert tell_hosts(moment.now) == 0
+    assert look(lane, is_there=False) == 2
+    assert tell_hosts(moment.now) == 0
+    assert {notice.kind for notice in Notice.objects.all()} == {AWAY}
+
+
+def test_one_that_vanishes_again_before_its_return_was_told_is_not_back(
+    lane: Lane, moment: Moment
+) -> None:
+    builders.booking(lane=lane, start=at(-10))
+    look(lane, is_there=False)
+    for minute in (1, 2, 3):
+        moment.set(minute)
+        Host.objects.update(seen_at=moment.now)
+        host_watch.watch_hosts()  # over, and nobody is told at once
+    moment.set(5)
+    assert look(lane, is_there=False) == 0
+    assert not Notice.objects.filter(kind=BACK).exists()
+    assert come_back(lane, moment) == 2
+    assert come_back(lane, moment) == 0
+
+
+def test_one_that_looks_for_the_first_time_is_not_said_to_be_back(
+    lane: Lane, moment: Moment
+) -> None:
+    long_ago = moment.now - timedelta(minutes=1)
+    Host.objects.update(seen_at=None, asked_at=long_ago)
+    host_watch.watch_hosts()
+    tell_hosts(moment.now)
+    come_back(lane, moment)
+    assert told()[-1] == "gpu1 answers now."
+    assert [event.sentence for event in LaneEvent.objects.order_by("pk")][-1] == (
+        "gpu1 answers for the first time, and has looked at its servers"
+    )
 
 
 def test_a_disk_that_hovers_at_its_limit_is_told_of_once(lane: Lane, moment: Moment) -> None:

@@ -95,6 +95,7 @@ FOR_HOSTS = [
         "postgres://slotserve@10.0.0.1/slotserve",
         "postgres://slotserve:x%20y%2F@10.0.0.1/slotserve",
     ),
+    ("postgres://10.0.0.1/slotserve", "postgres://slotserve:x%20y%2F@10.0.0.1/slotserve"),
     ("postgres://host:z@10.0.0.1/slotserve", "postgres://host:z@10.0.0.1/slotserve"),
     ("unix:///tmp/v.sock", "unix:///tmp/v.sock"),
 ]
@@ -102,5 +103,25 @@ FOR_HOSTS = [
 
 @pytest.mark.parametrize(("url", "told"), FOR_HOSTS)
 def test_hosts_are_told_the_same_password_unless_they_have_their_own(url: str, told: str) -> None:
-    assert url_for_hosts(url, OWN) == told
-    assert url_for_hosts(url, "sqlite:///file") == (url or "sqlite:///file")
+    assert url_for_hosts("SLOTSERVE_HOSTS_DATABASE_URL", url, OWN) == told
+    own = "sqlite:///file"
+    assert url_for_hosts("SLOTSERVE_HOSTS_DATABASE_URL", url, own) == (url or own)
+
+
+@pytest.mark.parametrize(
+    ("url", "own"),
+    [
+        ("postgres://slotserve_host@10.0.0.1/slotserve", OWN),
+        ("redis://slotserve_host@10.0.0.1/0", "redis://:secret@valkey/0"),
+        ("redis://slotserve_host@10.0.0.1/0", "redis://slotserve:secret@valkey/0"),
+    ],
+)
+def test_hosts_are_never_told_our_password_as_another_user_s(url: str, own: str) -> None:
+    with pytest.raises(SettingError, match="HOSTS_URL has no password of slotserve_host") as raised:
+        url_for_hosts("HOSTS_URL", url, own)
+    assert "secret" not in str(raised.value)
+
+
+def test_an_odd_address_for_hosts_is_refused() -> None:
+    with pytest.raises(SettingError, match="HOSTS_URL is no address"):
+        url_for_hosts("HOSTS_URL", "postgres://h:port/x", OWN)

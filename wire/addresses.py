@@ -28,15 +28,22 @@ def read_database_url(default: str) -> str:
     return _with_password("DATABASE_URL", url, "SLOTSERVE_DATABASE_PASSWORD", password)
 
 
-def url_for_hosts(url: str, own: str) -> str:
+def url_for_hosts(setting: str, url: str, own: str) -> str:
     """The URL under which other machines reach what this one reaches as `own`: by default the same.
 
-    One without a password has that of `own`.
+    One without user and password has those of `own`, and one without password that of the same
+    user. SettingError for another user without a password: it is none of `own`'s.
     """
-    parts, password = urlsplit(url), urlsplit(own).password
-    if not url or not parts.hostname or parts.password or not password:
+    _refuse_odd(setting, url)
+    parts, ours = urlsplit(url), urlsplit(own)
+    if not url or not parts.hostname or parts.password or not ours.password:
         return url or own
-    return _with(url, unquote(password))
+    if parts.username not in {None, "", ours.username}:
+        user = unquote(parts.username or "")
+        raise SettingError(f"{setting} has no password of {user}: write user:password@ into it")
+    place = parts.netloc.rpartition("@")[2]
+    netloc = f"{ours.username or ''}@{place}"
+    return _with(urlunsplit(parts._replace(netloc=netloc)), unquote(ours.password))
 
 
 def without_password(url: str) -> str:
