@@ -13,13 +13,13 @@ from pathlib import Path
 from django.conf import settings
 from django.db.models import Q
 
-from lanes import clock, processes, records
+from lanes import clock, records
 from lanes.gpus import nvml
 from lanes.models import Driver, Host, HostReport
 from lanes.version import code_version
 
 WORDS = 300
-_MARK = re.compile(r" #[0-9a-f]{8}\Z")
+_MARK = re.compile(r" (#[0-9a-f]{8})\Z")
 
 
 def report_seen(host: Host) -> bool:
@@ -63,16 +63,21 @@ def measure(now: datetime, skew: float) -> dict[str, object]:
 
 
 def place() -> str:
-    """The machine's name and a mark: no two that live at once have both data folder and boot."""
+    """The machine's name, for people, and the mark by which its worker is known."""
+    return f"{socket.gethostname()[:240]} {mark()}"
+
+
+def mark() -> str:
+    """The data folder's mark: the same after a restart and under another name of the machine, and
+    another in a copy, which has a name of its own (`lanes.installation`)."""
     folder = Path(settings.SLOTSERVE_DATA).resolve()
-    living = f"{folder} {records.installation_id()} {processes.boot_id()}"
-    mark = hashlib.sha256(living.encode()).hexdigest()[:8]
-    return f"{socket.gethostname()[:240]} #{mark}"
+    return "#" + hashlib.sha256(f"{folder} {records.installation_id()}".encode()).hexdigest()[:8]
 
 
-def is_marked(machine: str) -> bool:
-    """Whether a worker wrote that which marks its place; those of earlier releases did not."""
-    return _MARK.search(machine) is not None
+def mark_of(machine: str) -> str:
+    """The mark of who reported; workers of earlier releases left none: empty."""
+    found = _MARK.search(machine)
+    return found[1] if found else ""
 
 
 def driver_state() -> tuple[Driver, str]:

@@ -1,6 +1,7 @@
 """Celery's way to the supervisor. Doubled, late or lost deliveries change nothing.
 
-A worker that is not its host's does nothing: what it took from the queue comes with the next beat.
+A worker that is not its host takes nothing from the queue (`lanes.host_queue`); what it had taken
+when it lost its place comes with the next beat.
 """
 
 from celery import shared_task

@@ -28,4 +28,5 @@ Transport.brpop_timeout = 4
 app = Celery("slotserve")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.on_configure.connect(lambda **_: settings_or_exit(), weak=False)
+app.steps["consumer"].add("lanes.host_queue:HostQueue")  # by name: it needs the apps
 app.autodiscover_tasks()

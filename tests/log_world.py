@@ -48,12 +48,12 @@ def write(made: Runtime, *chunks: bytes) -> None:
 
 
 @contextmanager
-def asking(url: str) -> Iterator[None]:
-    """For this block messages of this process go to this Valkey."""
+def asking(url: str) -> Iterator[Celery]:
+    """For this block messages of this process go to this Valkey; the app that sends them."""
     asker = Celery("asker", broker=celery_url(url), set_as_current=False)
     with pytest.MonkeyPatch.context() as patch, asker as app:
         patch.setattr(ticks, "current_app", app)
-        yield
+        yield app
     ticks.valkey().close()
 
 

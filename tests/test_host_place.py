@@ -1,6 +1,7 @@
 """Two workers that take themselves for one host: the first acts, the other waits for its end."""
 
 import shutil
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -10,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from lanes import host_reports, processes, tasks
+from lanes import host_place, host_reports, installation, processes, tasks
 from lanes.models import HostReport, Lane, LaneEvent, Runtime
 from lanes.stopping import mark_ended
 from tests import builders, fleet
@@ -30,24 +31,20 @@ def lane(fleet_settings: Settings, transactional_db: None) -> Lane:
     return lane
 
 
-@pytest.fixture(params=["another folder", "a copy of the folder", "a copy on another machine"])
-def elsewhere(
-    request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> Elsewhere:
+@pytest.fixture(params=["another folder", "a copy of the folder"])
+def elsewhere(request: pytest.FixtureRequest, settings: Settings) -> Elsewhere:
     """What happens within it happens at the second worker."""
 
     @contextmanager
     def there() -> Iterator[None]:
         folder: Path = settings.SLOTSERVE_DATA
-        with monkeypatch.context() as patch:
-            if request.param == "another folder":
-                settings.SLOTSERVE_DATA = folder / "other"
-            elif request.param == "a copy of the folder":
-                copy = folder.with_name(f"{folder.name}-copy")
-                settings.SLOTSERVE_DATA = shutil.copytree(folder, copy)
-            else:
-                patch.setattr(processes, "boot_id", lambda: "another")
-            yield
+        if request.param == "another folder":
+            settings.SLOTSERVE_DATA = folder / "other"
+        else:
+            copy = folder.with_name(f"{folder.name}-copy")
+            settings.SLOTSERVE_DATA = shutil.copytree(folder, copy)
+            installation.settle(copy)
+        yield
         settings.SLOTSERVE_DATA = folder
 
     return there
@@ -66,6 +63,8 @@ def test_the_second_touches_nothing_and_says_so(lane: Lane, elsewhere: Elsewhere
         for _ in range(2):
             tasks.look_host("test-host")
             tasks.look(lane.pk, "ss:tick:look:test")
+            assert not host_place.hold()
+            host_place.say_waiting()
     assert LaneEvent.objects.filter(sentence__startswith="a second worker").count() == 1
     tasks.look_host("test-host")
     after = Runtime.objects.get(lane=lane)
@@ -96,6 +95,26 @@ def test_nor_when_the_first_is_silent(lane: Lane, settings: Settings) -> None:
     mark_ended()
     settings.SLOTSERVE_DATA = first
     assert Runtime.objects.get(lane=lane).ended_at is None
+
+
+def test_a_machine_that_was_restarted_or_renamed_is_the_host_still(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "renamed")
+    monkeypatch.setattr(processes, "boot_id", lambda: "another")
+    assert host_place.hold()
+    host_place.say_waiting()
+    assert host_place.other_machine(lane.host) == ""
+    assert not LaneEvent.objects.filter(sentence__startswith="a second worker").exists()
+
+
+def test_of_two_without_a_mark_before_them_one_is_the_host(
+    lane: Lane, elsewhere: Elsewhere
+) -> None:
+    HostReport.objects.update(machine="gpu1")
+    assert host_place.hold()
+    with elsewhere():
+        assert not host_place.hold()
 
 
 @pytest.mark.usefixtures("valkey")
