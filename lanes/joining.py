@@ -24,22 +24,12 @@ from lanes.reach import why_not_for_others
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
 from lanes.version import code_version
+from wire.host_settings import SAME_EVERYWHERE
 from wire.sealing import read_table_keys
 
 PREFIX = "sj_"
 MINUTES, MOST_MINUTES = 60, 24 * 60
 KEPT = timedelta(days=30)  # tokens of no use are shown for so long
-SAME_EVERYWHERE = (
-    "SLOTSERVE_TICK_SECONDS",
-    "SLOTSERVE_HOST_SILENT_SECONDS",
-    "SLOTSERVE_BUFFER_SECONDS",
-    "SLOTSERVE_MIN_PRELOAD_SECONDS",
-    "SLOTSERVE_DRAIN_SECONDS",
-    "SLOTSERVE_STOP_TIMEOUT_SECONDS",
-    "SLOTSERVE_LOAD_TIMEOUT_SECONDS",
-    "SLOTSERVE_DISK_READ_MBPS",
-    "SLOTSERVE_TIME_ZONE",
-)
 NOT_KNOWN = "This join token is not known: make a new one on the page of hosts."
 
 
@@ -100,8 +90,11 @@ def join(text: str, machine: str = "", addresses: Collection[str] = ()) -> Joine
     if asked is None:
         return Refusal("bad_join_token", NOT_KNOWN)
     tokens = _locked(asked.key)
-    token = next((each for each in tokens if each.pk == asked.pk), asked)
-    again = bool(machine) and token.machine == _digest(machine) and _is_joining(token, now)
+    token = next((each for each in tokens if each.pk == asked.pk), None)
+    if token is None:  # deleted meanwhile
+        return Refusal("bad_join_token", NOT_KNOWN)
+    host = Host.objects.filter(key=token.key).first()
+    again = bool(machine) and token.machine == _digest(machine) and is_joining(token, host, now)
     refusal = (
         _spoilt(token, tokens, now, again=again)
         or _not_its_address(token, addresses)
@@ -174,7 +167,8 @@ def _not_its_address(token: JoinToken, addresses: Collection[str]) -> Refusal | 
 def _why_not_yet(tokens: list[JoinToken], now: datetime) -> Refusal | None:
     """Two machines must not be one host: of one that has just joined, the first look counts."""
     for token in tokens:
-        if _is_joining(token, now):
+        host = Host.objects.filter(key=token.key).first()
+        if is_joining(token, host, now):
             words = (
                 f"A machine has just joined as {token.key}, and its worker has not looked yet. "
                 "Start that or, to let another machine join, revoke the token that it used."
@@ -183,12 +177,12 @@ def _why_not_yet(tokens: list[JoinToken], now: datetime) -> Refusal | None:
     return None
 
 
-def _is_joining(token: JoinToken, now: datetime) -> bool:
-    """Whether a machine has used it whose worker has not looked since."""
-    if token.state(now) != TokenState.USED or token.expires_at <= now:
+def is_joining(token: JoinToken, host: Host | None, now: datetime) -> bool:
+    """Whether a machine has used it whose worker, the host's now, has not looked since."""
+    if host is None or token.used_at is None:
         return False
-    host = Host.objects.filter(key=token.key).first()
-    return host is not None and not has_looked(host, token)
+    is_used = token.state(now) == TokenState.USED and now < token.expires_at
+    return is_used and (host.seen_at is None or host.seen_at <= token.used_at)
 
 
 def environment_of(host: Host) -> dict[str, str]:
@@ -201,12 +195,6 @@ def environment_of(host: Host) -> dict[str, str]:
         "SLOTSERVE_HOST_KEY": host.key,
         **said,
     }
-
-
-def has_looked(host: Host | None, token: JoinToken) -> bool:
-    """Whether the worker of the machine that used the token has looked since."""
-    looked, used = host.seen_at if host else None, token.used_at
-    return looked is not None and used is not None and looked > used
 
 
 def _unfit_host(key: str, name: str) -> Refusal | None:

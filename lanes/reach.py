@@ -8,6 +8,7 @@ from django.conf import settings
 from lanes.host_services import is_loopback
 from lanes.refusals import Refusal
 
+CONTAINERS = frozenset({"postgres", "valkey"})  # only containers know them
 # What hosts use, what this machine uses, and which of its forms go over a network.
 PLACES = (
     ("SLOTSERVE_HOSTS_DATABASE_URL", "DATABASE_URL", frozenset({"postgres", "postgresql"})),
@@ -35,6 +36,14 @@ def why_not_for_others(address: str = "") -> Refusal | None:
     return Refusal("not_for_others", f"No machine can join: {'; '.join(found.values())}. {advice}.")
 
 
+def may_be_unknown_elsewhere() -> str:
+    """Names without a dot, which search domains make known, or not; empty: there are none."""
+    urls = [urlsplit(getattr(settings, name)) for name, _, _ in PLACES]
+    names = {url.hostname for url in urls if url.hostname and not _is_full(url.hostname)}
+    found = ", ".join(sorted(name for name in names if not is_loopback(name)))
+    return f"{found} may be known here alone: other machines must know it, too." if found else ""
+
+
 def open_to_all(url: str) -> str:
     """Where Valkey answers without a password though others reach it; empty: it does not."""
     parts = urlsplit(url)
@@ -52,11 +61,11 @@ def _why_not(url: str, schemes: frozenset[str], *, is_here: bool) -> str:
     host = parts.hostname or "localhost"
     if is_loopback(host):
         return "" if is_here else "names this machine's loopback"
-    return "" if _is_known_elsewhere(host) else f"names {host}, which is known here alone"
+    return f"names {host}, which is known here alone" if host in CONTAINERS else ""
 
 
-def _is_known_elsewhere(host: str) -> bool:
-    """Whether it is an address or a full name; containers know each other by names with no dot."""
+def _is_full(host: str) -> bool:
+    """Whether it is an address or a name that needs no search domain."""
     try:
         ip_address(host)
     except ValueError:

@@ -8,7 +8,7 @@ from django.db.models import Prefetch, QuerySet
 
 from lanes.host_health import Trouble
 from lanes.host_watch import hosts_with_facts, troubles_of
-from lanes.joining import has_looked
+from lanes.joining import is_joining
 from lanes.models import Gpu, Host, HostReport, JoinToken, TokenState
 
 
@@ -88,6 +88,6 @@ def join_tokens(now: datetime, hosts: Iterable[Host] | None = None) -> list[Join
 
 def _token_view(token: JoinToken, host: Host | None, now: datetime) -> JoinTokenView:
     state: str = token.state(now)
-    if state == TokenState.USED and now < token.expires_at and not has_looked(host, token):
+    if is_joining(token, host, now):
         state = "joining"
     return JoinTokenView(token, state, is_revocable=state in (TokenState.WAITING, "joining"))

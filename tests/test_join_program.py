@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from slotserve.joining import __main__ as program
 from slotserve.joining import environment_file, unit
 from slotserve.joining.asking import JoinError, ask
+from wire.host_settings import TOLD_TO_HOSTS
+from wire.setting_names import NAMES
 
 TOLD = {
     "host": {"key": "gpu1", "name": "GPU one", "address": "10.0.0.5"},
@@ -33,6 +35,11 @@ TOLD = {
 
 def told_with(**environment: str) -> dict[str, object]:
     return {**TOLD, "environment": {**TOLD["environment"], **environment}}  # type: ignore[dict-item]
+
+
+OF_THIS_MACHINE = sorted(
+    {f"SLOTSERVE_{name}" for name in (*NAMES, "LLAMA_SERVER_FILE", "OF_NOBODY")} - {*TOLD_TO_HOSTS}
+)
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
@@ -74,6 +81,12 @@ def test_the_token_is_exchanged_in_the_body_never_in_the_address(pages: str) -> 
     assert Pages.asked == [("/api/v1/hosts/join/", said)]
 
 
+def test_what_a_host_is_told_passes(pages: str) -> None:
+    told = told_with(**dict.fromkeys(set(TOLD_TO_HOSTS) - {*TOLD["environment"]}, "x"))
+    Pages.answer = (200, told)
+    assert set(ask(pages, "sj_token").environment) == {*TOLD_TO_HOSTS}
+
+
 ANSWERS: list[tuple[int, object, str]] = [
     (403, {"code": "bad_join_token", "detail": "This join token has expired."}, "has expired"),
     (404, b"<html>", "answered 404"),
@@ -85,6 +98,10 @@ ANSWERS: list[tuple[int, object, str]] = [
     (200, told_with(SLOTSERVE_HOST_KEY="another"), "is not a SlotServe"),
     (200, told_with(LD_PRELOAD="/tmp/theirs.so"), "sets 'LD_PRELOAD', which no host needs"),
     (200, told_with(PYTHONPATH="/tmp"), "sets 'PYTHONPATH', which no host needs"),
+    *(
+        (200, told_with(**{name: "/tmp/theirs"}), f"sets '{name}', which no host needs")
+        for name in OF_THIS_MACHINE
+    ),
     (200, b"[" * 2**19, "is not a SlotServe"),
     (400, b"[" * 2**19, "answered 400"),
     (400, {"detail": "\x1b]0;mine\x07no\r\nroot@host:~# "}, "^[^\x00-\x1f]*no[^\x00-\x1f]*$"),

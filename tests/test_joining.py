@@ -19,8 +19,11 @@ from lanes.joining import Joined
 from lanes.models import Host, JoinToken
 from lanes.refusals import Refusal
 from lanes.version import code_version
+from slotserve.hosts import join_tokens
 from tests import builders
 from tests.conftest import Moment
+from wire.host_settings import TOLD_TO_HOSTS
+from wire.setting_names import NAMES
 
 pytestmark = pytest.mark.django_db
 DATABASE = "postgres://slotserve:secret@10.0.0.1/slotserve"
@@ -63,9 +66,12 @@ def test_a_machine_that_joins_is_a_host_and_is_told_what_its_worker_needs() -> N
 
 
 def test_what_must_be_the_same_everywhere_goes_along(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLOTSERVE_DRAIN_SECONDS", "12")
+    for name in NAMES:
+        monkeypatch.setenv(f"SLOTSERVE_{name}", "12")
+    monkeypatch.setenv("SLOTSERVE_TABLE_KEYS", "0" * 64)
     joined = joining.join(made())
     assert isinstance(joined, Joined)
+    assert set(joined.environment) == {*TOLD_TO_HOSTS}
     assert joined.environment["SLOTSERVE_DRAIN_SECONDS"] == "12"
 
 
@@ -306,6 +312,7 @@ NEAR: list[tuple[str, str, str]] = [
     ("127.0.0.1", "postgres://slotserve:secret@postgres/slotserve", "not_for_others"),
     ("10.0.0.5", "postgres://slotserve:secret@db.example.org/slotserve", "done"),
     ("10.0.0.5", "postgres://slotserve:secret@[fd00::1]/slotserve", "done"),
+    ("10.0.0.5", "postgres://slotserve:secret@db/slotserve", "done"),
 ]
 
 
@@ -315,6 +322,42 @@ def test_loopback_is_for_this_machine_alone(
 ) -> None:
     settings.SLOTSERVE_HOSTS_DATABASE_URL = database
     assert code(make(address=address)) == answer
+
+
+# the database -> what is noted
+NOTES = [
+    ("postgres://slotserve:secret@db/slotserve", "db may be known here alone"),
+    ("postgres://slotserve:secret@db.example.org/slotserve", ""),
+    ("postgres://slotserve:secret@localhost/slotserve", ""),
+    ("sqlite:///file", ""),
+]
+
+
+@pytest.mark.parametrize(("database", "note"), NOTES)
+def test_a_name_that_search_domains_may_know_is_noted(
+    settings: Settings, database: str, note: str
+) -> None:
+    settings.SLOTSERVE_HOSTS_DATABASE_URL = database
+    assert reach.may_be_unknown_elsewhere().startswith(note)
+    assert bool(reach.may_be_unknown_elsewhere()) == bool(note)
+
+
+def test_a_token_deleted_while_it_is_asked_for_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = made()
+    monkeypatch.setattr(joining, "_locked", lambda _key: [])
+    answer = joining.join(text)
+    assert isinstance(answer, Refusal)
+    assert answer.words == joining.NOT_KNOWN
+
+
+def test_of_a_host_that_was_deleted_no_token_is_joining(moment: Moment) -> None:
+    joining.join(made(), "a machine")
+    assert [view.state for view in join_tokens(moment.now)] == ["joining"]
+    Host.objects.all().delete()
+    assert [view.state for view in join_tokens(moment.now)] == ["used"]
+    assert code(make()) == "done"
 
 
 def test_all_that_must_be_set_is_said_at_once(settings: Settings) -> None:

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import re
 import socket
 import urllib.error
 import urllib.request
@@ -12,12 +11,12 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
+from wire.host_settings import TOLD_TO_HOSTS
+
 ASK_SECONDS = 20.0
 MOST_BYTES = 2**20
 MOST_WORDS = 500  # of a refusal
-# An answer sets what a host needs, and nothing by which this machine finds or loads programs.
 _NEEDED = ("DATABASE_URL", "REDIS_URL", "SLOTSERVE_HOST_KEY")
-_SETTING = re.compile(r"DATABASE_URL|REDIS_URL|SLOTSERVE_[A-Z0-9_]+")
 NO_PAGES = "{} is no address of SlotServe's pages: give https://… as a browser."
 NO_SLOTSERVE = "What answered is not a SlotServe of this release."
 
@@ -106,7 +105,7 @@ def _told(body: bytes) -> Told:
     if not all(environment.get(name) for name in _NEEDED) or told.key != environment[_NEEDED[-1]]:
         raise JoinError(NO_SLOTSERVE)
     for name in environment:
-        if not _SETTING.fullmatch(name):
+        if name not in TOLD_TO_HOSTS:
             raise JoinError(f"What answered sets {name!r}, which no host needs: nothing is kept.")
     return told
 

@@ -49,6 +49,7 @@ class ReachFacts:
     """Database and Valkey as other machines see them."""
 
     why_not: str = ""  # why no machine can join; empty: one can
+    note: str = ""  # what may keep one from joining all the same
     open_valkey: str = ""  # where Valkey answers others without a password
 
 

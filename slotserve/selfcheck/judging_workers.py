@@ -45,7 +45,7 @@ def joining(facts: Facts) -> Finding:
     """Other machines can join; where none has, they need not."""
     why_not = facts.reach.why_not
     if not why_not:
-        return JOINING.ok("Other machines can join as hosts.")
+        return JOINING.ok(f"Other machines can join as hosts. {facts.reach.note}".strip())
     known = () if isinstance(facts.database, str) else facts.database.hosts
     if any(host.is_elsewhere for host in known):
         return JOINING.warning(why_not, "Hosts that are there go on; none can be added.")

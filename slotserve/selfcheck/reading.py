@@ -18,7 +18,7 @@ from lanes.host_reports import read_clocks
 from lanes.host_services import is_loopback
 from lanes.host_watch import hosts_with_facts, troubles_of
 from lanes.models import Lane
-from lanes.reach import open_to_all, why_not_for_others
+from lanes.reach import may_be_unknown_elsewhere, open_to_all, why_not_for_others
 from slotserve.selfcheck.facts import (
     DatabaseFacts,
     DiskFacts,
@@ -74,7 +74,8 @@ def read_disk(path: Path) -> DiskFacts:
 def read_reach() -> ReachFacts:
     """What of database and Valkey is open to other machines, by the settings."""
     refusal = why_not_for_others()
-    return ReachFacts(refusal.words if refusal else "", open_to_all(settings.REDIS_URL))
+    why_not = refusal.words if refusal else ""
+    return ReachFacts(why_not, may_be_unknown_elsewhere(), open_to_all(settings.REDIS_URL))
 
 
 def read_zones() -> ZoneFacts:

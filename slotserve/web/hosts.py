@@ -15,7 +15,7 @@ from bookings import deleting
 from lanes import clock, host_services, joining
 from lanes.host_services import is_loopback
 from lanes.models import Host
-from lanes.reach import why_not_for_others
+from lanes.reach import may_be_unknown_elsewhere, why_not_for_others
 from lanes.refusals import Refusal
 from lanes.version import code_version
 from slotserve.hosts import hosts_for_people, join_tokens, overview
@@ -73,6 +73,7 @@ def add(request: HttpRequest) -> HttpResponse:
         "is_pages_unfit": _is_here(pages) and not (token and is_loopback(token.address)),
         "refusal": refusal,
         "note": host_services.note_on(token.address) if token else "",
+        "reach_note": may_be_unknown_elsewhere(),
         "version": code_version(),
     }
     is_refused = form.is_bound and token is None
