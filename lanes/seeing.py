@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from lanes import barrier, clock, probing, processes, records, stillborn
 from lanes.containers import asking as containers
@@ -50,7 +50,8 @@ def see(lane: Lane) -> Sight | None:
     if order is None:
         return None
     runtime = _alive().filter(lane=lane).first()
-    failures = list(PresetFailure.objects.filter(lane=lane))
+    decided_on = runtime.revision_id if runtime else order.target_id
+    failures = list(PresetFailure.objects.filter(lane=lane, revision=decided_on))
     return _sight(lane, order, runtime, failures, clock.database_now())
 
 
@@ -58,9 +59,8 @@ def lanes_to_glance_at(host: Host) -> list[Lane]:
     """The host's lanes with all that `glance` reads, in three queries."""
     alive = Prefetch("runtimes", _alive(), to_attr="alive")
     needs = ("host", *(f"order__{name}" for name in ORDER_NEEDS))
-    return list(
-        host.lanes.select_related(*needs).prefetch_related("failures", alive).order_by("pk")
-    )
+    failures = Prefetch("failures", _failures_of_alive(), to_attr="alive_failures")
+    return list(host.lanes.select_related(*needs).prefetch_related(failures, alive).order_by("pk"))
 
 
 def glance(lane: Lane, now: datetime) -> Sight | None:
@@ -72,11 +72,17 @@ def glance(lane: Lane, now: datetime) -> Sight | None:
     runtime: Runtime | None = next(iter(getattr(lane, "alive", ())), None)
     if order is None or runtime is None or Phase(runtime.phase) is not Phase.READY:
         return None
-    return _sight(lane, order, runtime, lane.failures.all(), now)
+    return _sight(lane, order, runtime, getattr(lane, "alive_failures", ()), now)
 
 
 def _alive() -> QuerySet[Runtime]:
     return Runtime.objects.select_related("revision__preset").filter(ended_at=None)
+
+
+def _failures_of_alive() -> QuerySet[PresetFailure]:
+    """Those of revisions that run: rows of all that ever failed stay."""
+    same = {"lane": OuterRef("lane"), "revision": OuterRef("revision")}
+    return PresetFailure.objects.filter(Exists(Runtime.objects.filter(**same, ended_at=None)))
 
 
 def _sight(

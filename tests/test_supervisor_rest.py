@@ -8,8 +8,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from lanes import records, supervisor, watch
-from lanes.models import Lane, Runtime
+from lanes import clock, records, seeing, supervisor, watch
+from lanes.models import Lane, PresetFailure, Runtime
 from tests import builders, fleet
 
 pytest_plugins = ["tests.fleet_fixtures"]
@@ -64,3 +64,19 @@ def test_a_server_that_another_worker_began_is_watched(lane: Lane) -> None:
     watch._state.by_pid.pop(record.shim_pid, None)  # as in a worker that has just begun
     supervisor.look_host("test-host")
     assert watch.is_watched(record.shim_pid)
+
+
+def test_failures_of_other_revisions_are_not_read(lane: Lane) -> None:
+    fleet.make_ready(lane, fleet.preset())
+    now = clock.database_now()
+    for _ in range(3):
+        revision = fleet.preset().current
+        PresetFailure.objects.create(lane=lane, revision=revision, count=2, failed_at=now)
+    runtime = Runtime.objects.get()
+    PresetFailure.objects.create(lane=lane, revision=runtime.revision, last_exit_at=now)
+    (glanced_at,) = seeing.lanes_to_glance_at(lane.host)
+    sights = [seeing.see(lane), seeing.glance(glanced_at, now)]
+    assert len(glanced_at.alive_failures) == 1  # type: ignore[attr-defined]
+    for sight in sights:
+        assert sight is not None
+        assert [each.last_exit_at for each in sight.seen.failures] == [now]
