@@ -46,7 +46,7 @@ def measure(now: datetime, skew: float) -> dict[str, object]:
     """The columns of a report."""
     disk = shutil.disk_usage(settings.SLOTSERVE_DATA)
     driver, words = driver_state()
-    own = pwd.getpwuid(os.geteuid()).pw_name
+    own = _own_name()
     other = settings.SLOTSERVE_RUN_AS if os.geteuid() == 0 else ""
     return {
         "at": now,
@@ -60,6 +60,14 @@ def measure(now: datetime, skew: float) -> dict[str, object]:
         "servers_run_as": other or own,
         "is_user_shared": not other or other == own,
     }
+
+
+def _own_name() -> str:
+    """The worker's user; a number in a container whose image does not name it."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
 
 
 def place() -> str:

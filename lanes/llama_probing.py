@@ -1,7 +1,9 @@
 """Which flags this host's llama-server takes: asked of itself, once for each file that it is.
 
 The answer makes starts surer and presets clearer, and nothing waits for it: a program that hangs,
-says nothing or is not there is told of as such, and started as ever.
+says nothing or is not there is told of as such, and started as ever. A script stays the same file
+when the build that it starts is replaced: so each worker asks once, and again when arguments were
+not taken.
 """
 
 import logging
@@ -9,15 +11,16 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from subprocess import SubprocessError
 
 from django.conf import settings
 
 from lanes import clock, short_programs, starting
 from lanes.engines import llama_cpp, llama_help
+from lanes.failures.causes import Kind
 from lanes.known_programs import identity
-from lanes.models import Host, LlamaServer
+from lanes.models import Engine, Host, LlamaServer, PresetFailure
 
 log = logging.getLogger(__name__)
 SECONDS = 10.0  # for each of two questions
@@ -25,6 +28,7 @@ MOST_BYTES = 2**19  # a help of 2026 has 50 KB
 WORDS = 300
 AGAIN = timedelta(minutes=10)  # after trouble
 _asking = threading.Lock()
+_asked_here: set[int] = set()  # hosts whose program this process has asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,20 @@ class Answer:
 
 
 def is_due(host: Host) -> bool:
-    """Whether the host's program is another than was asked, or did not answer a while ago."""
+    """Whether the host's program may be another than was asked, or did not answer a while ago."""
     known = LlamaServer.objects.filter(host=host).first()
-    if known is None or known.identity != identity():
+    if known is None or host.pk not in _asked_here or known.identity != identity():
         return True
-    return bool(known.trouble) and clock.database_now() - known.asked_at >= AGAIN
+    if known.trouble:
+        return clock.database_now() - known.asked_at >= AGAIN
+    return _refused_arguments(host, known)
+
+
+def _refused_arguments(host: Host, known: LlamaServer) -> bool:
+    """Whether it did not take its arguments since it was asked."""
+    of_host = PresetFailure.objects.filter(lane__host=host, failed_at__gt=known.asked_at)
+    own = of_host.filter(revision__engine=Engine.LLAMA_CPP, revision__image="")
+    return own.filter(failure_kind=Kind.ARGUMENT, count__gt=0).exists()
 
 
 def probe_host(host_key: str) -> None:
@@ -53,7 +66,8 @@ def probe_host(host_key: str) -> None:
         return
     try:
         if is_due(host):
-            _note(host, identity(), ask(llama_cpp.program()))
+            now = clock.database_now()  # before: what fails meanwhile was started with less known
+            _note(host, identity(), ask(llama_cpp.program()), now)
     finally:
         _asking.release()
 
@@ -87,15 +101,16 @@ def _say(program: Sequence[str], question: str) -> str | Answer:
     return said.text.decode(errors="replace")
 
 
-def _note(host: Host, asked: str, answer: Answer) -> None:
+def _note(host: Host, asked: str, answer: Answer, now: datetime) -> None:
     told = {
         "identity": asked,
         "version": answer.version,
         "flags": list(answer.flags),
         "trouble": answer.trouble[:WORDS],
-        "asked_at": clock.database_now(),
+        "asked_at": now,
     }
     LlamaServer.objects.update_or_create(host=host, defaults=told)
+    _asked_here.add(host.pk)
     if answer.trouble:
         log.warning("llama-server not known host=%s reason=%s", host.key, answer.trouble)
     else:

@@ -2,7 +2,8 @@
 
 The order is read again under a lock right before the row is written, and the row (of which a lane
 has one that has not ended) before anything is spawned: so nothing starts twice, and a worker killed
-in between leaves a row that its successor sees to have no process.
+in between leaves a row that its successor sees to have no process. Programs and folders are looked
+at outside of that lock, which planner and reports wait for: a file system may hang.
 """
 
 import ipaddress
@@ -14,7 +15,7 @@ import secrets
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -64,9 +65,15 @@ def start(lane: Lane, step: Start) -> Runtime | NotSpawned | Cause | Refusal | N
     the way that passes by itself. None: the order has changed or somebody was first.
     """
     key = secrets.token_hex(32)  # no program takes it for a flag, and no file for a number
+    revision = _revision(step)
+    if revision is None:
+        return None
+    refused = _refusal(lane, revision, key)
+    if refused:
+        return refused
     try:
         with transaction.atomic():
-            runtime = _claim(lane, step, key)
+            runtime = _claim(lane, step, revision, key)
     except IntegrityError:
         log.info("not started lane=%s reason=it has a server already", lane)
         return None
@@ -107,7 +114,8 @@ def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
     """Everything the shim is told, as it reads it from its standard input."""
     image = runtime.revision.image
     inside = launching.INSIDE if image else runtime.address
-    spec = server_spec(lane, runtime.revision, inside, runtime.port, key)
+    flags = known_programs.known_flags(lane.host, runtime.revision)
+    spec = replace(server_spec(lane, runtime.revision, inside, runtime.port, key), flags=flags)
     launch = registry.engine_of(runtime.revision).launch(spec)
     run_as = None if image else as_user()  # the attendant speaks to the Docker Engine as we do
     folders.prepare(spec.folder, launch, run_as)
@@ -139,17 +147,18 @@ def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
 
 
 def environment(lane_pk: int, spec: ServerSpec, launch: Launch) -> dict[str, str]:
-    """Of a server or its stop command: the engine's, and what neither it nor a preset changes."""
+    """Of a server or its stop command: the engine's, and what neither it nor a preset changes.
+    OSError: as of `as_user`."""
     own = {**records.marks(lane_pk), "CUDA_VISIBLE_DEVICES": ",".join(spec.gpu_uuids)}
-    if as_user():
-        own["HOME"] = pwd.getpwnam(settings.SLOTSERVE_RUN_AS).pw_dir
+    if (entry := _other_user()) is not None:
+        own["HOME"] = entry.pw_dir
     return {**_passed_on(), **launch.environment, **own}
 
 
 def server_spec(
     lane: Lane, revision: PresetRevision, address: str, port: int, key: str
 ) -> ServerSpec:
-    """What the engine is told of a lane's server."""
+    """What the engine is told of a lane's server, but for the flags that its program takes."""
     return ServerSpec(
         model_path=revision.model_file.path,
         alias=revision.preset.slug,
@@ -161,32 +170,41 @@ def server_spec(
         gpu_uuids=tuple(lane.gpus.values_list("uuid", flat=True)),
         other_names=tuple(revision.aliases),
         folder=str(folders.path(lane.pk)),
-        flags=known_programs.known_flags(lane.host, revision),
     )
 
 
 def as_user() -> dict[str, Any] | None:
-    """Popen's words for SLOTSERVE_RUN_AS; None when it is unset or we are not root."""
-    if not settings.SLOTSERVE_RUN_AS or os.geteuid() != 0:
+    """Popen's words for SLOTSERVE_RUN_AS; None when it is unset or we are not root. OSError with a
+    sentence: there is no such user."""
+    entry = _other_user()
+    if entry is None:
         return None
-    entry = pwd.getpwnam(settings.SLOTSERVE_RUN_AS)
     groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
 
 
-def _claim(lane: Lane, step: Start, key: str) -> Runtime | Cause | Refusal | None:
+def _other_user() -> pwd.struct_passwd | None:
+    named = settings.SLOTSERVE_RUN_AS
+    if not named or os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(named)
+    except KeyError as error:
+        raise OSError(f"SLOTSERVE_RUN_AS={named} is not a user of this machine") from error
+
+
+def _revision(step: Start) -> PresetRevision | None:
+    wanted = PresetRevision.objects.select_related("preset", "model_file")
+    return wanted.filter(pk=step.revision_id).first()
+
+
+def _claim(lane: Lane, step: Start, revision: PresetRevision, key: str) -> Runtime | Refusal | None:
     """The row of a new runtime, if the order is still the one that was decided from."""
     Host.objects.select_for_update().get(pk=lane.host_id)  # its ports are given one at a time
     order = Order.objects.select_for_update().get(lane=lane)
     if (order.generation, order.target_id) != (step.generation, step.revision_id):
         return None
     now = clock.database_now()
-    revision = PresetRevision.objects.select_related("preset", "model_file").get(
-        pk=step.revision_id
-    )
-    refused = _refusal(lane, revision, key)
-    if refused:
-        return refused
     port = ports.free_port(lane.host, now)
     if port is None:
         first, last = settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST
@@ -198,6 +216,15 @@ def _claim(lane: Lane, step: Start, key: str) -> Runtime | Cause | Refusal | Non
 def _refusal(lane: Lane, revision: PresetRevision, key: str) -> Cause | None:
     """Why this host does not start it; None: it does."""
     adapter, address = registry.engine_of(revision), lane.host.address
+    try:
+        as_user()
+    except OSError as error:
+        return Cause(
+            Kind.PROGRAM,
+            "The user that this host is to run model servers as does not exist.",
+            str(error),
+            "Make the user, or correct SLOTSERVE_RUN_AS in the settings of the host's worker.",
+        )
     if adapter.protected_path is None and not is_loopback(address):
         return Cause(
             Kind.UNSUPPORTED,

@@ -14,7 +14,6 @@ from lanes import (
     clock,
     ending,
     host_reports,
-    llama_probing,
     log_keeping,
     records,
     ticks,
@@ -71,8 +70,7 @@ def look_host(host_key: str) -> None:
         if host.unreachable_since is not None:
             ticks.request_plan()  # it is back: have that told
         log_keeping.tidy_all()
-        if llama_probing.is_due(host):
-            ticks.request_probe(host.key)
+        ticks.request_probe(host.key)  # whether that is due asks a file system, which may hang
     if scanning.is_due():
         ticks.request_scan(host.key)
 

@@ -242,6 +242,20 @@ def test_a_stop_command_that_does_nothing_is_followed_by_term(
     fleet.look_until(lane, lambda: not fleet.servers(lane.pk))  # what the command left is swept
 
 
+def test_a_stop_command_whose_user_is_missing_is_followed_by_term(
+    lane: Lane, model: Path, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = tmp_path / "stopped"
+    serve = [*ANY, "serve", "--port", "${PORT}", "--stopped", str(stopped)]
+    options = {"health_path": "/ping", "stop_command": [sys.executable, "-c", "pass"]}
+    ready(lane, "command", model, *serve, options=options)
+    settings.SLOTSERVE_RUN_AS = "nobody-of-that-name"
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    fleet.order(lane, None)
+    fleet.look_until(lane, fleet.is_phase(lane, "stopped"))
+    assert stopped.read_text() == "by TERM"
+
+
 def test_a_stop_command_s_output_is_bounded_and_its_group_ends_when_its_time_is_over(
     lane: Lane, model: Path, tmp_path: Path
 ) -> None:

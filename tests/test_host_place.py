@@ -1,5 +1,7 @@
 """Two workers that take themselves for one host: the first acts, the other waits for its end."""
 
+import os
+import pwd
 import shutil
 import socket
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from lanes import host_place, host_reports, installation, processes, tasks
+from lanes import clock, host_place, host_reports, installation, processes, tasks
 from lanes.models import HostReport, Lane, LaneEvent, Runtime
 from lanes.stopping import mark_ended
 from tests import builders, fleet
@@ -128,3 +130,15 @@ def test_a_report_of_an_earlier_release_keeps_nobody_out(lane: Lane) -> None:
     HostReport.objects.update(at=HostReport.objects.get().at - timedelta(seconds=6))
     tasks.look(lane.pk, "ss:tick:look:test")
     assert Runtime.objects.get(lane=lane).ended_at is None
+
+
+@pytest.mark.usefixtures("lane")
+def test_a_worker_whose_user_has_no_name_reports_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    report = host_reports.measure(clock.database_now(), 0.0)
+    assert report["servers_run_as"] == str(os.geteuid())

@@ -1,19 +1,22 @@
 """A host's llama-server is asked which flags it takes: real programs, good ones and bad."""
 
+import os
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pytest_django import Settings
 
-from lanes import llama_probing, supervisor, ticks
+from lanes import clock, llama_probing, supervisor, ticks
 from lanes.engines import llama_cpp
 from lanes.engines.registry import engine
+from lanes.known_programs import known_flags
 from lanes.llama_options import OPTIONS
-from lanes.models import Host, LlamaServer, Preset
+from lanes.models import Host, Lane, LlamaServer, Preset, PresetFailure
 from lanes.preset_notes import notes_of
 from lanes.starting import server_spec
 from tests import builders
@@ -184,12 +187,63 @@ def test_a_worker_s_look_has_it_asked(
     sent: list[str] = []
     monkeypatch.setattr(ticks, "request_probe", sent.append)
     install(of_version("OLD"))
-    supervisor.look_host("test-host")
+    with monkeypatch.context() as patch:
+        patch.setattr(llama_cpp, "program", hanging)
+        supervisor.look_host("test-host")
     assert sent == ["test-host"]
+
+
+def hanging() -> tuple[str, ...]:
+    """As on a file system that does not answer."""
+    raise AssertionError("a look waits for a file system")
+
+
+@pytest.fixture
+def wrapper(install: Install, tmp_path: Path) -> Callable[[str], None]:
+    """Replaces the build that a script starts; the script stays as it is."""
+    build = tmp_path / "build"
+    install(f'exec sh {build} "$@"')
+
+    def put(version: str) -> None:
+        build.write_text(shlex.join([sys.executable, "-S", str(STANDIN), version]) + ' "$@"')
+
+    return put
+
+
+def test_a_build_behind_a_script_is_asked_by_each_worker(
+    wrapper: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapper("OLD")
     probe()
-    Host.objects.update(seen_at=None)
-    supervisor.look_host("test-host")
-    assert sent == ["test-host"]
+    wrapper("NEW")
+    assert "--no-mmap" in probe().flags
+    monkeypatch.setattr(llama_probing, "_asked_here", set())  # as in a worker that has just begun
+    assert "--no-mmap" not in probe().flags
+
+
+def test_a_build_behind_a_script_is_asked_when_arguments_were_not_taken(
+    host: Host, wrapper: Callable[[str], None]
+) -> None:
+    wrapper("OLD")
+    probe()
+    wrapper("NEW")
+    cause = {"failure_kind": "argument", "failed_at": clock.database_now()}
+    lane, revision = builders.lane(), builders.preset().current
+    assert revision is not None
+    PresetFailure.objects.create(lane=lane, revision=revision, count=1, **cause)
+    known = probe()
+    assert "--no-mmap" not in known.flags
+    assert probe().asked_at == known.asked_at  # once for each failure
+
+
+def test_without_the_servers_user_it_is_not_known(
+    host: Host, install: Install, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(of_version("OLD"))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    settings.SLOTSERVE_RUN_AS = "nobody-of-that-name"
+    words = "SLOTSERVE_RUN_AS=nobody-of-that-name is not a user of this machine"
+    assert probe().trouble == f"it cannot be started: {words}"
 
 
 def test_another_host_s_program_is_not_asked_here(host: Host, install: Install) -> None:
@@ -199,9 +253,11 @@ def test_another_host_s_program_is_not_asked_here(host: Host, install: Install) 
     assert not asked(file)
 
 
-def launched(lane: object, preset: Preset) -> tuple[str, ...]:
+def launched(lane: Lane, preset: Preset) -> tuple[str, ...]:
     """The command line of this preset on the lane."""
-    spec = server_spec(lane, preset.current, "127.0.0.1", 1, "key")  # type: ignore[arg-type]
+    assert preset.current is not None
+    spec = server_spec(lane, preset.current, "127.0.0.1", 1, "key")
+    spec = replace(spec, flags=known_flags(lane.host, preset.current))
     return tuple(engine("llama.cpp").launch(spec).argv)
 
 

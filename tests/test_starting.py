@@ -2,14 +2,16 @@
 
 import os
 import pwd
+import shutil
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 from pytest_django import Settings
 
-from lanes import clock, ports, reporting, starting
-from lanes.models import Lane, Order, Runtime
+from lanes import clock, ports, reporting, starting, supervisor
+from lanes.failures.causes import Cause
+from lanes.models import Lane, LaneEvent, Order, PresetFailure, Runtime
 from lanes.seeing import see
 from lanes.steps import Start
 from tests import builders, fleet
@@ -111,6 +113,50 @@ def test_servers_run_as_the_configured_user(lane: Lane, settings: Settings) -> N
     assert isinstance(names, dict)
     assert (run_as["user"], run_as["group"]) == (entry.pw_uid, entry.pw_gid)
     assert names["HOME"] == entry.pw_dir
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_program_is_looked_for_while_planner_and_reports_wait(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = fleet.order(lane, builders.preset(engine="command", arguments=["serve", "${PORT}"]))
+    which, held = shutil.which, []
+
+    def look_for(name: str) -> str | None:
+        held.append(connection.in_atomic_block)
+        return which(name)
+
+    monkeypatch.setattr(shutil, "which", look_for)
+    started = starting.start(lane, Start(made.generation, made.target_id or 0))
+    assert isinstance(started, Cause)
+    assert held
+    assert not any(held)
+
+
+@pytest.fixture
+def no_user(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SLOTSERVE_RUN_AS names somebody whom this machine does not have."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    settings.SLOTSERVE_RUN_AS = "nobody-of-that-name"
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("no_user")
+def test_a_user_that_is_missing_is_a_failure_that_backs_off_and_is_told(lane: Lane) -> None:
+    fleet.order(lane, fleet.preset())
+    for _ in range(3):
+        supervisor.look(lane.pk)
+    assert not Runtime.objects.exists()
+    failure = PresetFailure.objects.get(lane=lane)
+    assert (failure.count, failure.failure_kind) == (1, "program")
+    assert "SLOTSERVE_RUN_AS" in failure.failure_advice
+    assert failure.reason in LaneEvent.objects.get(lane=lane, kind="blocked").sentence
+
+
+@pytest.mark.usefixtures("no_user")
+def test_a_user_that_goes_missing_is_said_with_words(lane: Lane) -> None:
+    with pytest.raises(OSError, match="nobody-of-that-name is not a user of this machine"):
+        environment(lane)
 
 
 def test_an_order_that_has_changed_starts_nothing(lane: Lane) -> None:

@@ -71,6 +71,7 @@ def test_failures_of_other_revisions_are_not_read(lane: Lane) -> None:
     now = clock.database_now()
     for _ in range(3):
         revision = fleet.preset().current
+        assert revision is not None
         PresetFailure.objects.create(lane=lane, revision=revision, count=2, failed_at=now)
     runtime = Runtime.objects.get()
     PresetFailure.objects.create(lane=lane, revision=runtime.revision, last_exit_at=now)
