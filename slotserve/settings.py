@@ -265,7 +265,10 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Book time on shared GPUs and see what they run.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "ENUM_NAME_OVERRIDES": {"BookingKind": "bookings.models.Kind"},
+    "ENUM_NAME_OVERRIDES": {
+        "BookingKind": "bookings.models.Kind",
+        "ModelKind": "lanes.models.ModelKind",
+    },
 }
 
 # --- Logs -----------------------------------------------------------------------------------

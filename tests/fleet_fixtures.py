@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def fleet_settings(
     settings.SLOTSERVE_LOAD_TIMEOUT_SECONDS = 20.0
     monkeypatch.setitem(registry.ENGINES, "llama.cpp", fleet.FakeEngine())
     yield settings
+    list(stop_all(1.0))
+    time.sleep(0.05)  # a shim that was forked for a test's last look shows itself once it is exec'd
     list(stop_all(1.0))
     left = fleet.processes_of(records.installation_id())
     watch.reap()

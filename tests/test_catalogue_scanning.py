@@ -273,7 +273,9 @@ def test_what_may_not_be_read_is_told_and_mended(
     for path in (file, closed):
         path.chmod(0)
     for parent in place.parents:
-        if os.geteuid() == parent.stat().st_uid and parent.name.startswith(("pytest", "test")):
+        if os.geteuid() == parent.stat().st_uid and parent.name.startswith(
+            ("pytest", "popen", "test")
+        ):
             parent.chmod(0o755)
     request.getfixturevalue("no_root")
     assert trouble(folder) == "1 folder left out: the worker's user may not read it."

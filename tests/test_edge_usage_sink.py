@@ -14,6 +14,7 @@ import redis.asyncio as redis
 from gateway import usage
 from gateway.edge import metering
 from gateway.edge.metering import UsageSink
+from gateway.edge.pauses import end_all
 from gateway.edge.usage_spool import UsageSpool
 from gateway.edge.valkey import connect
 from gateway.models import UsageRecord
@@ -36,8 +37,7 @@ async def sinking(url: str, folder: Path, most_bytes: int = ENOUGH) -> AsyncIter
     try:
         yield sink
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await end_all([task])
         await sink.flush()
         await client.aclose()
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from gateway.edge.answer_headers import RouteNotes
 from gateway.edge.call import Parts
@@ -18,6 +18,7 @@ from gateway.edge.holder import TableHolder
 from gateway.edge.limits import Limits
 from gateway.edge.metering import UsageSink
 from gateway.edge.metrics import EdgeMetrics
+from gateway.edge.pauses import end_all
 from gateway.edge.reports import Reporter
 from gateway.edge.roster import Roster
 from gateway.edge.shared import Shared
@@ -33,7 +34,6 @@ from wire.sealing import Sealer
 
 logger = logging.getLogger(__name__)
 _AGAIN_SECONDS = 1.0
-_CANCEL_AGAIN_SECONDS = 0.2
 _SWEEP_SECONDS = 1.0
 _FIRST_LOOK_SECONDS = 3.0
 _LEAVING_SECONDS = 2.0  # for cancelled requests to close their connections
@@ -108,7 +108,7 @@ class Edge:
             yield
             await self._wait_until_empty()
         finally:
-            await _end_all(tasks)
+            await end_all(tasks)
             await self.shared.finish()
             await self.reporter.goodbye()
             await self.usage.flush()
@@ -188,12 +188,3 @@ async def _keep_up(loop: Callable[[], Awaitable[None]]) -> None:
         except Exception:
             logger.exception("%s broke and starts again", loop.__qualname__)
         await asyncio.sleep(_AGAIN_SECONDS)
-
-
-async def _end_all(tasks: Iterable["asyncio.Task[None]"]) -> None:
-    """Cancel until all have ended: redis-py was seen to swallow a cancellation in a pipeline."""
-    pending = set(tasks)
-    while pending:
-        for task in pending:
-            task.cancel()
-        _, pending = await asyncio.wait(pending, timeout=_CANCEL_AGAIN_SECONDS)
