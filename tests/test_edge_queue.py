@@ -60,7 +60,7 @@ _STEP = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(_STEP, max_size=60))
 def test_whatever_happens_slots_order_and_counts_hold(steps: list[tuple[Any, ...]]) -> None:
     async def run() -> None:

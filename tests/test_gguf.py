@@ -85,7 +85,7 @@ def test_tokens_of_every_length_are_gone_through() -> None:
 
 
 @given(st.lists(st.binary(max_size=70), max_size=300), st.binary(max_size=20), st.integers(8, 64))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_going_through_texts_ends_where_they_end(
     texts: list[bytes], after: bytes, window: int
 ) -> None:
@@ -152,7 +152,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_cut_short() -> None:
 
 
 @given(st.binary(max_size=600))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_bytes_after_the_magic_do_harm(content: bytes) -> None:
     assert read(b"GGUF" + struct.pack("<I", 3) + content)
 
@@ -160,7 +160,7 @@ def test_no_bytes_after_the_magic_do_harm(content: bytes) -> None:
 @given(
     st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=8)
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_no_change_of_a_whole_file_does_harm(changes: list[tuple[int, int]]) -> None:
     content = bytearray(WHOLE)
     for place, value in changes:

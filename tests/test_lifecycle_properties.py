@@ -196,7 +196,7 @@ def happen(host: Host, event: tuple[object, ...]) -> None:
 
 
 @given(events)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_whatever_happens_there_is_one_server_and_calm_brings_the_wanted_one(
     history: list[tuple[object, ...]],
 ) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookings.planner import decide
@@ -30,10 +30,7 @@ moments = st.integers(-900, 900).map(lambda s: NOON + timedelta(seconds=s))
 past = st.integers(0, 900).map(lambda s: NOON - timedelta(seconds=s))
 targets = st.sampled_from(sorted(REVISIONS)).map(lambda r: Target(r, REVISIONS[r], 37.0 * r))
 anything = st.one_of(st.none(), targets)
-# No limit on the time of one example: a busy machine is no failure.
-whatever_the_facts = settings(
-    max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+whatever_the_facts = settings(max_examples=250)
 
 
 @st.composite

@@ -73,7 +73,7 @@ def test_what_is_none_is_refused_with_a_sentence(content: bytes) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_change_does_harm(changes: list[tuple[int, int]]) -> None:
     content = bytearray(WHOLE)
     for place, value in changes:
