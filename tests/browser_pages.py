@@ -1,6 +1,8 @@
 """Pages in a real Chromium: members with a window each, and what the browser complained of."""
 
 import shutil
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -86,6 +88,15 @@ def windows(browser: Browser, address: str) -> Iterator[Windows]:
     finally:
         for context in browser.contexts:
             context.close()
+        _until_nothing_is_answered()
+
+
+def _until_nothing_is_answered() -> None:
+    """The live server's threads use the database, which is emptied after the test."""
+    deadline = time.monotonic() + WAIT_MS / 1000
+    while any("process_request_thread" in thread.name for thread in threading.enumerate()):
+        assert time.monotonic() < deadline, "the live server still answers somebody who has gone"
+        time.sleep(0.02)
 
 
 def _session(user: User) -> tuple[str, str]:
