@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from bookings.availability import HORIZON
 from bookings.states import Kind
-from lanes.archived import archived_objection
+from lanes.archived import archived_refusal
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 
@@ -78,14 +78,16 @@ def kind_objection(wish: Wish) -> Refusal | None:
 
 
 def preset_objection(wish: Wish) -> Refusal | None:
-    """A preset that the lane's host cannot load, or that is archived. Two queries."""
+    """A preset that the lane's host cannot load, or that is archived. One query."""
     if wish.preset is None:
         return None
     known = Preset.objects.filter(
         pk=wish.preset.pk, current__model_file__host=wish.lane.host_id
-    ).exists()
+    ).first()
     words = f"{wish.lane} cannot run {wish.preset}: choose a preset of a model file on its host."
-    return archived_objection(wish.preset) if known else Refusal("unknown_preset", words)
+    if known is None:
+        return Refusal("unknown_preset", words)
+    return archived_refusal(known) if known.archived_at else None
 
 
 def lane_objection(lane: Lane) -> Refusal | None:

@@ -6,7 +6,11 @@ from lanes.refusals import Refusal
 
 def archived_objection(preset: Preset) -> Refusal | None:
     """Against wanting a preset that is archived, as the database has it now. One query."""
-    if not Preset.objects.filter(pk=preset.pk, archived_at__isnull=False).exists():
-        return None
+    is_archived = Preset.objects.filter(pk=preset.pk, archived_at__isnull=False).exists()
+    return archived_refusal(preset) if is_archived else None
+
+
+def archived_refusal(preset: Preset) -> Refusal:
+    """What to do instead of wanting it."""
     words = f"{preset} is archived: take another preset, or have an administrator bring it back."
     return Refusal("archived", words)

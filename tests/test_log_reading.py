@@ -248,7 +248,7 @@ def test_a_log_that_was_removed_is_told_and_goes_on(lane: Lane, host: Worker) ->
 
 
 def test_a_full_disk_is_told(lane: Lane, host: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = types.SimpleNamespace(f_bavail=1, f_frsize=4096)
+    full = types.SimpleNamespace(f_bavail=1, f_bfree=1, f_blocks=9, f_frsize=4096)
     monkeypatch.setattr(os, "statvfs", lambda _path: full)
     run = log_world.run(lane)
     log_world.write(run, b"words\n")

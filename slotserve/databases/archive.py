@@ -71,6 +71,7 @@ def read(path: Path, database: Path) -> tuple[Manifest, dict[str, str]]:
         with tarfile.open(path) as tar:
             manifest = _manifest(json.loads(_text(tar, MANIFEST)))
             present = tar.getnames()
+            _read_to_the_end(tar)
             keys = {name: _text(tar, name) for name in KEYS if name in present}
             digest = _extract(_member(tar, DATABASE), database)
     except _UNSOUND as error:
@@ -119,6 +120,12 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     if found is None:
         raise ValueError(f"{name} in it is no file")
     return found
+
+
+def _read_to_the_end(tar: tarfile.TarFile) -> None:
+    """The sum over all of it stands behind its last member, where tarfile does not look."""
+    while tar.fileobj is not None and tar.fileobj.read(2**20):
+        pass
 
 
 def _text(tar: tarfile.TarFile, name: str) -> str:
