@@ -184,10 +184,10 @@ def _count_failure(
     failure, _ = PresetFailure.objects.select_for_update().get_or_create(
         lane=sight.lane, revision=revision
     )
-    if counts and not failure.count and not (was_steady and _is_recent(failure, sight.now)):
-        failure.since = sight.now
     if was_steady:  # success, though no look may have told while it lasted
         failure.last_exit_at, failure.count = sight.now, 0
+    if counts and not failure.count and not (was_steady and _is_recent(failure, sight.now)):
+        failure.since = sight.now
     if counts:
         failure.count += 1
         failure.failed_at = sight.now

@@ -27,7 +27,7 @@ from lanes.logs import RotatingLog, without_secret
 from lanes.shim_status import LOCKED, NO_ORDER, NOT_STARTED, TOO_LATE
 
 LOCK_SECONDS = 0.5  # a look tests the lock for an instant: that must not turn a shim away
-LOG_SECONDS = 0.3  # how long what is left in the pipe is read after the end
+LOG_SECONDS = 1.0  # how long what is left in the pipe is read after the end
 AFTERWARDS_SECONDS = 60.0  # for what removes a server that is no process of ours
 WAIT_SECONDS = 5.0  # between looks at the server; its end wakes the shim at once
 PR_SET_PDEATHSIG = 1
@@ -190,12 +190,14 @@ def _signal_group(pid: int, number: int) -> None:
 
 def _copy_output(process: "subprocess.Popen[bytes]", order: dict[str, Any]) -> threading.Thread:
     """Copy the server's output to its log, beside the main thread, which waits."""
-    pipe = process.stdout.fileno() if process.stdout else -1
+    if process.stdout is None:
+        raise ValueError("the server was started without a pipe")
+    stream = process.stdout  # held: when nobody holds it it is closed, whatever is left in it
 
     def copy() -> None:
         secret, held = order.get("secret", "").encode(), b""  # older workers say none
-        with RotatingLog(order["log_path"], order["log_bytes"]) as log:
-            while chunk := os.read(pipe, 65536):
+        with stream, RotatingLog(order["log_path"], order["log_bytes"]) as log:
+            while chunk := os.read(stream.fileno(), 65536):
                 told, held = without_secret(held + chunk, secret)
                 log.write(told)
             log.write(held)

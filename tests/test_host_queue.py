@@ -17,7 +17,7 @@ from tests import builders, fleet, log_world
 from tests.worker import WORKER, celery, environment
 
 pytestmark = [pytest.mark.process, pytest.mark.valkey, pytest.mark.django_db(transaction=True)]
-SILENT = 2.0
+SILENT = 5.0
 QUEUE = ticks.host_queue("test-host")
 TAKEN = "Received unregistered task of type 'slotserve.nobody'"  # logged by who takes it
 

@@ -1,20 +1,23 @@
 """The shim alone: what it does with its order, its lock, its record and its server."""
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 import pytest
 
 from lanes import processes, records
-from lanes.logs import read_tail, segments
+from lanes import shim as shim_module
+from lanes.logs import RotatingLog, read_tail, segments
 from lanes.starting import SHIM
 from tests import fleet
 
@@ -224,6 +227,29 @@ def test_the_log_is_turned_over_at_its_limit(shim: Shim) -> None:
     found = segments(str(shim.folder / "7.log"))
     assert [each.end - each.start for each in found] == [16384] * 3 + [300 * 1024 % 16384]
     assert found[-1].end == 300 * 1024
+
+
+def test_last_words_are_read_after_the_process_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_read = threading.Event()
+
+    class SlowLog(RotatingLog):
+        def __enter__(self) -> Self:
+            may_read.wait(10)
+            return super().__enter__()
+
+    monkeypatch.setattr(shim_module, "RotatingLog", SlowLog)
+    argv = [sys.executable, "-c", "print('out of memory')"]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE)
+    order = {"log_path": str(tmp_path / "7.log"), "log_bytes": 65536}
+    reader = shim_module._copy_output(process, order)
+    assert process.wait() == 0
+    del process
+    gc.collect()
+    may_read.set()
+    reader.join(10)
+    assert read_tail(str(tmp_path / "7.log"), 1000) == "out of memory\n"
 
 
 def test_each_server_has_a_log_of_its_own(shim: Shim) -> None:
