@@ -56,7 +56,6 @@ class TwoHosts:
         self._parts: dict[str, Part] = {}
         self._shared = {
             "PATH": os.environ["PATH"],
-            "PYTHONDONTWRITEBYTECODE": "1",
             "DATABASE_URL": f"postgres://slotserve:{PASSWORD}@{self.a.address}:5432/postgres",
             "REDIS_URL": f"redis://slotserve:{PASSWORD}@{self.a.address}:6379/0",
             "SLOTSERVE_HOSTS_DATABASE_URL": f"postgres://{self.host_at}:5432/postgres",
@@ -107,13 +106,13 @@ class TwoHosts:
         words = (f"http://{self.a.address}:8000", token, "--no-start")
         data, program = str(self.folder / "b"), self._shared["SLOTSERVE_LLAMA_SERVER"]
         more = ("--data", data, "--llama-server", program)
-        env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {"PATH": os.environ["PATH"]}
         return self.b.run(sys.executable, "-m", "slotserve.joining", *words, *more, env=env)
 
     def start_worker_b(self) -> None:
         """The worker of the other machine, with the settings that joining wrote."""
         told = environment_file.read(self.folder / "b" / "environment")
-        env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **told}
+        env = {"PATH": os.environ["PATH"], **told}
         self._celery("worker-b", self.b, env, *WORKER, "-Q", "host.b")
 
     def start_again(self, name: str) -> None:
