@@ -126,6 +126,15 @@ def test_the_judge_finds_a_stranger_in_a_slot(evidence: Evidence, log: Path) -> 
     assert broken_promises(evidence, log) == ["bob was served on left 10.00 s into eve's slot"]
 
 
+@pytest.mark.parametrize(("told_at", "count"), [(AT - 3, 0), (AT + 3, 1)])
+def test_who_was_told_otherwise_before_the_request_arrived_was_not_served(
+    evidence: Evidence, log: Path, told_at: float, count: int
+) -> None:
+    evidence = replace(evidence, slots=[Slot("left", "eve", AT - 10, AT + 10)])
+    evidence.asked[0].end = told_at
+    assert len(broken_promises(evidence, log)) == count
+
+
 def test_the_judge_reckons_with_the_product_s_stepped_clock(evidence: Evidence, log: Path) -> None:
     evidence.clock.steps.append((AT - 100, 15.0))
     evidence = replace(evidence, slots=[Slot("left", "eve", AT + 5, AT + 25)])

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from bench.fault_parts.breaking import Fault
 from bench.fault_parts.times import Clock
-from bench.soak_parts.judge import TOLERANCE, Served, Slot
+from bench.soak_parts.judge import Served, Slot
 from bench.soak_parts.members import Asked
 from bench.soak_parts.model_server import doubles_of
 
+TOLERANCE = 0.5  # seconds from the gateway's decision to the server's note: parts start meanwhile
 NEAR_STEP = 4.0  # seconds until every part has read a stepped clock anew
 
 
@@ -38,9 +39,13 @@ def broken_promises(evidence: Evidence, log: Path) -> list[str]:
 
 
 def strangers(evidence: Evidence) -> Iterable[str]:
-    """Requests that a model server got while its lane was another's, by the product's clock."""
+    """Requests that a model server got while its lane was another's, by the product's clock.
+
+    One that lay in a link that was cut, until its asker had been told otherwise, served nobody.
+    """
+    told = {one.id: one.end for one in evidence.asked if one.end}
     for one in evidence.served:
-        if evidence.clock.is_near_step(one.at, NEAR_STEP):
+        if evidence.clock.is_near_step(one.at, NEAR_STEP) or told.get(one.id, one.at) < one.at:
             continue
         at, lane = evidence.clock.at(one.at), evidence.lanes.get(one.lane, "")
         if not lane:

@@ -110,6 +110,7 @@ class ModelServer:
 def main() -> None:
     """Listen until TERM."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--version", action="version", version="version: 1 (stand-in)")
     parser.add_argument("--log", type=Path)
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
