@@ -1,6 +1,6 @@
 """Random faults against the whole product under traffic, as bench.faults makes them, and its judge.
 
-SLOTSERVE_FAULTS and SLOTSERVE_FAULTS_SEED choose how many, and which; a third is made of two hosts.
+SLOTSERVE_TEST_FAULTS and SLOTSERVE_TEST_FAULTS_SEED choose how many, and which; a third is made of two hosts.
 """
 
 import os
@@ -26,8 +26,8 @@ from bench.soak_parts.model_server import doubles_of, write_wrapper
 from slotserve.stack.parts import ROOT
 from tests.running import clean_environment, eventually
 
-COUNT = int(os.environ.get("SLOTSERVE_FAULTS", "6"))
-SEED = os.environ.get("SLOTSERVE_FAULTS_SEED") or str(secrets.randbelow(10**6))
+COUNT = int(os.environ.get("SLOTSERVE_TEST_FAULTS", "6"))
+SEED = os.environ.get("SLOTSERVE_TEST_FAULTS_SEED") or str(secrets.randbelow(10**6))
 PATIENCE = "10"  # what a busy machine is late by is the bench's to judge
 MOST_SECONDS = 1800  # a run that hangs is a failure, too
 AT = 1000.0
