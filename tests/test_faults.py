@@ -1,6 +1,7 @@
 """Random faults against the whole product under traffic, as bench.faults makes them, and its judge.
 
-SLOTSERVE_TEST_FAULTS and SLOTSERVE_TEST_FAULTS_SEED choose how many, and which; a third is made of two hosts.
+SLOTSERVE_TEST_FAULTS and SLOTSERVE_TEST_FAULTS_SEED choose how many, and which; a third is made of
+two hosts.
 """
 
 import os
