@@ -86,6 +86,7 @@ MIDDLEWARE = [
     "slotserve.static.StaticFiles",
     "slotserve.doors.Doors",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -106,6 +107,7 @@ TEMPLATES = [
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "slotserve.web.notice_pages.unread",
@@ -144,6 +146,11 @@ EMAIL_BACKEND = (
 DEFAULT_FROM_EMAIL = read_text("SLOTSERVE_MAIL_FROM", "slotserve@localhost")
 SLOTSERVE_WEB_URL = read_address("SLOTSERVE_WEB_URL")
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = SLOTSERVE_HTTPS
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = read_time_zone("SLOTSERVE_TIME_ZONE", "UTC")
 USE_TZ = True
 STATIC_URL = "/static/"

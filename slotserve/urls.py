@@ -97,6 +97,7 @@ urlpatterns = [
         r"^administration/models/(?P<pk>\d{1,18})/forget/$", models.forget, name="forget-model"
     ),
     path("administration/self-check/", selfcheck.page, name="self-check"),
+    path("i18n/", include("django.conf.urls.i18n")),
     path("ready/", ready.ready, name="ready"),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
