@@ -1,12 +1,10 @@
 """`makemessages`: also collects what pure modules say by `wire.words.said`."""
 
-from typing import ClassVar
-
 from django.core.management.commands import makemessages
 
 
 class Command(makemessages.Command):
     """Django's command, knowing the function that pure modules use in place of gettext."""
 
-    xgettext_options: ClassVar = [*makemessages.Command.xgettext_options, "--keyword=said"]
-    msgmerge_options: ClassVar = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]
+    xgettext_options = [*makemessages.Command.xgettext_options, "--keyword=said"]  # noqa: RUF012
+    msgmerge_options = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]  # noqa: RUF012
