@@ -6,5 +6,5 @@ from django.core.management.commands import makemessages
 class Command(makemessages.Command):
     """Django's command, knowing the function that pure modules use in place of gettext."""
 
-    xgettext_options = [*makemessages.Command.xgettext_options, "--keyword=said"]  # noqa: RUF012
-    msgmerge_options = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]  # noqa: RUF012
+    xgettext_options = [*makemessages.Command.xgettext_options, "--keyword=said"]
+    msgmerge_options = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]
