@@ -36,9 +36,21 @@ NEEDS_APPROVAL = Refusal(
     "needs_approval",
     "This lane needs an administrator's approval: book the extra time as a booking of its own.",
 )
+CHANGED = Refusal(
+    "changed", "Somebody changed this booking meanwhile: look at it again, then decide."
+)
 NOT_LATER = Refusal(
     "not_later", "An extension must end later than the booking: move or release it to shorten it."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """When and where a booking was when somebody decided to move it."""
+
+    start: datetime
+    end: datetime
+    lane_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,7 @@ class Asked:
     lane: Lane | None = None
     kind: str | None = None
     preset: Preset | None = None
+    seen: Seen | None = None
 
 
 def move(  # noqa: PLR0913 - what is wished, all by name
@@ -61,14 +74,16 @@ def move(  # noqa: PLR0913 - what is wished, all by name
     lane: Lane | None = None,
     kind: str | None = None,
     preset: Preset | None = None,
+    seen: Seen | None = None,
 ) -> Answer:
     """Give a booking other times, another lane, kind or preset; what is None stays as it is.
 
-    Refusals: those of `book`, not_yours, wrong_state, too_late, needs_approval.
+    Refusals: those of `book`, not_yours, wrong_state, too_late, needs_approval; changed, when it
+    is not as it was `seen` any more.
     """
     if is_naive(start, end):
         return NAIVE
-    asked = Asked(in_utc(start), in_utc(end), lane, kind, preset)
+    asked = Asked(in_utc(start), in_utc(end), lane, kind, preset, seen)
     return change(booking, actor, partial(_move, asked), to_lane=lane)
 
 
@@ -92,6 +107,8 @@ def _extend(end: datetime, held: Held) -> Answer:
 
 def _move(asked: Asked, held: Held) -> Answer:
     booking, wish = held.booking, _wish(asked, held)
+    if asked.seen not in {None, Seen(booking.start, booking.end, booking.lane_id)}:
+        return CHANGED
     if booking.status(held.now) is Status.IN_PROGRESS:
         if not wish.is_start_kept or wish.lane.pk != booking.lane_id:
             return IN_PROGRESS

@@ -1,5 +1,6 @@
 """Moving and extending: what may change when, who must ask, what others keep."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from bookings import services
+from bookings.changes import Seen
 from bookings.models import Booking, State
 from lanes.models import Lane, LaneEvent, Preset
 from lanes.refusals import Refusal
@@ -88,6 +90,16 @@ def test_a_move_to_what_cannot_be_booked_is_refused(
 ) -> None:
     assert code(move(booking, **changed)) == expected
     assert times(booking) == (at(60), at(120))
+
+
+@pytest.mark.parametrize("what", ["start", "end", "lane_id"])
+def test_a_move_of_a_booking_that_changed_meanwhile_is_refused(booking: Booking, what: str) -> None:
+    seen = Seen(booking.start, booking.end, booking.lane_id)
+    changed: dict[str, Any] = {"start": at(61), "end": at(121), "lane_id": booking.lane_id + 1}
+    wish: dict[str, Any] = {"start": at(90), "end": at(150)}
+    assert code(move(booking, seen=replace(seen, **{what: changed[what]}), **wish)) == "changed"
+    assert times(booking) == (at(60), at(120))
+    done(move(booking, seen=seen, **wish))
 
 
 def test_only_the_owner_and_administrators_may_move(booking: Booking) -> None:

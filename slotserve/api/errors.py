@@ -22,6 +22,7 @@ STATUS_OF = {
     "not_found": status.HTTP_404_NOT_FOUND,
     "slot_taken": status.HTTP_409_CONFLICT,
     "wrong_state": status.HTTP_409_CONFLICT,
+    "changed": status.HTTP_409_CONFLICT,
     "too_late": status.HTTP_409_CONFLICT,
     "lane_disabled": status.HTTP_409_CONFLICT,
     "in_use": status.HTTP_409_CONFLICT,

@@ -11,6 +11,7 @@ from bookings.availability import obstacle
 from bookings.models import Booking, Kind, State
 from bookings.refusals import Interval, SlotTaken
 from bookings.sentences import clock as words_of
+from bookings.warmth import warm_at
 from lanes.estimates import load_estimates, mean_loads
 from lanes.fitting import is_too_large, warning
 from lanes.models import Lane, Phase, Preset, Runtime
@@ -73,7 +74,7 @@ def _waiting(scene: Scene) -> str:
     if scene.is_loaded:
         return "It is loaded by then: your slot starts without a load."
     begins = max(scene.now, scene.before_ends or scene.now)
-    wait = scene.estimate - (scene.start - begins).total_seconds()
+    wait = (warm_at(begins, scene.estimate) - scene.start).total_seconds()
     if wait <= 0:
         return "It is loaded before your slot starts."
     if scene.before_ends is not None:

@@ -1,0 +1,111 @@
+"""When models are loaded before and after the slots to come: bands of draining, loading and being
+warm. Pure; what the planner will do as far as the bookings and estimates of now tell."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from bookings.planner_rules import preload_from, worthwhile_until
+from bookings.situation import Claim, Margins, Target
+
+
+class BandKind(StrEnum):
+    """What goes on in a band."""
+
+    DRAIN = "drain"  # running requests may finish; then the server stops
+    LOAD = "load"
+    WARM = "warm"  # loaded, ahead of its slot
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """[start, end) of one lane; the preset's slug, empty for none; whose slot it is for."""
+
+    kind: BandKind
+    start: datetime
+    end: datetime
+    preset: str
+    booking_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """One lane from `begins` on: what is loaded then (a slug), and what is wanted."""
+
+    begins: datetime
+    loaded: str
+    claims: tuple[Claim, ...]  # confirmed, not over then, by time
+    idle: Target | None  # what runs between slots
+    margins: Margins
+    drain: float  # seconds, at most
+
+
+def warm_at(begins: datetime, load_seconds: float, drain_seconds: float = 0.0) -> datetime:
+    """When a model is loaded whose turn begins then."""
+    return begins + timedelta(seconds=drain_seconds + load_seconds)
+
+
+def bands(course: Course) -> list[Band]:
+    """The bands before each slot, and after the last one, by time."""
+    at, loaded = course.begins, course.loaded
+    found: list[Band] = []
+    for claim in course.claims:
+        begins, meanwhile = _turn(course, claim, at, loaded)
+        if meanwhile != loaded:
+            found += _idle(course, at, loaded, until=begins)
+        found += _switch(course, claim, begins, meanwhile)
+        loaded = claim.target.preset if claim.target else ""
+        at = max(at, claim.end)
+    return [*found, *_idle(course, at, loaded, until=None)]
+
+
+def _turn(course: Course, claim: Claim, at: datetime, loaded: str) -> tuple[datetime, str]:
+    """When the lane turns to a booking's target, and what is loaded until then."""
+    begins = max(at, preload_from(claim, course.margins))
+    if begins == at:  # rules 1 and 2
+        return at, loaded
+    idle = course.idle
+    if idle is None:
+        return begins, ""
+    if idle.preset == loaded or at <= worthwhile_until(idle, claim, course.margins):
+        return begins, idle.preset
+    return (begins, loaded) if claim.target is None else (at, loaded)  # rule 3
+
+
+def _switch(course: Course, claim: Claim, begins: datetime, loaded: str) -> Iterator[Band]:
+    """From what is loaded to a booking's target."""
+    if claim.target is None:
+        yield from _draining(course, begins, loaded, "", claim)
+        return
+    preset, start = claim.target.preset, claim.active_from
+    warm = begins
+    if loaded != preset:
+        yield from _draining(course, begins, loaded, preset, claim)
+        free = warm_at(begins, 0.0, course.drain if loaded else 0.0)
+        warm = min(warm_at(free, claim.target.load_seconds), claim.end)
+        if free < warm:
+            yield Band(BandKind.LOAD, free, warm, preset, claim.booking_id)
+    if warm < start:
+        yield Band(BandKind.WARM, warm, start, preset, claim.booking_id)
+
+
+def _idle(course: Course, at: datetime, loaded: str, until: datetime | None) -> Iterator[Band]:
+    """From what is loaded to what runs between slots."""
+    idle = course.idle
+    wanted = idle.preset if idle else ""
+    if wanted == loaded:
+        return
+    yield from _draining(course, at, loaded, wanted, None)
+    if idle is not None:
+        free = warm_at(at, 0.0, course.drain if loaded else 0.0)
+        warm = warm_at(free, idle.load_seconds)
+        yield Band(BandKind.LOAD, free, min(warm, until or warm), wanted)
+
+
+def _draining(
+    course: Course, at: datetime, loaded: str, preset: str, claim: Claim | None
+) -> Iterator[Band]:
+    end = warm_at(at, 0.0, course.drain)
+    if loaded and at < end:
+        yield Band(BandKind.DRAIN, at, end, preset, claim.booking_id if claim else None)
