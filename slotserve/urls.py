@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 from slotserve.web import (
     administration,
     bookings,
+    catalogue,
     gpus,
     hosts,
     lanes,
@@ -45,6 +46,8 @@ urlpatterns = [
         bookings.change,
         name="change",
     ),
+    path("models/", catalogue.models, name="catalogue"),
+    path("models/presets/<str:slug>/", catalogue.preset, name="preset"),
     path("notices/", notice_pages.page, name="notices"),
     path("notices/read/", notice_pages.read, name="read-notices"),
     path("tokens/", tokens.page, name="tokens"),
@@ -55,6 +58,11 @@ urlpatterns = [
     path("administration/lanes/<str:slug>/delete/", administration.delete_lane, name="delete-lane"),
     path("administration/presets/new/", administration.edit_preset, name="new-preset"),
     path("administration/presets/<str:slug>/", administration.edit_preset, name="edit-preset"),
+    path(
+        "administration/presets/<str:slug>/clone/",
+        administration.clone_preset,
+        name="clone-preset",
+    ),
     path(
         "administration/presets/<str:slug>/delete/",
         administration.delete_preset,

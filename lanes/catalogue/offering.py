@@ -6,7 +6,7 @@ from collections.abc import Collection
 from django.contrib.auth.models import User
 
 from lanes.models import Engine, ModelFile, ModelKind, Preset
-from lanes.presets import LOADED_NOW, SavedPreset, names_of, save_preset
+from lanes.presets import LOADED_NOW, SavedPreset, as_said, names_of, save_preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator
 
@@ -33,8 +33,7 @@ def preset_of(file: ModelFile, *, actor: User, slug: str = "") -> SavedPreset | 
             "no_engine",
             f"Several engines may be meant for {file.name}: make a new preset and choose one.",
         )
-    presets = Preset.objects.select_related("current")
-    taken = {name.lower() for preset in presets for name in names_of(preset)} | {LOADED_NOW}
+    taken = taken_names()
     if slug.lower() in taken:
         return Refusal("name_taken", f"{slug} is the name of a preset already: take another.")
     return save_preset(
@@ -47,9 +46,28 @@ def preset_of(file: ModelFile, *, actor: User, slug: str = "") -> SavedPreset | 
     )
 
 
+def clone(preset: Preset, *, actor: User, slug: str = "", name: str = "") -> SavedPreset | Refusal:
+    """Make a preset of another name that says the same; its other names lead to the first alone."""
+    if not actor.is_staff:
+        return not_administrator()
+    taken = taken_names()
+    if slug.lower() in taken:
+        return Refusal("name_taken", f"{slug} is the name of a preset already: take another.")
+    wish = {**as_said(preset), "aliases": [], "name": name or preset.name}
+    return save_preset(
+        slug=slug or suggested_slug(f"{preset.slug}-copy", taken), actor=actor, **wish
+    )
+
+
 def engine_of(kind: str, known: Collection[str]) -> str | None:
     """The engine for a model of this kind; None: none is known."""
     return next((name for name in ENGINES[ModelKind(kind)] if name in known), None)
+
+
+def taken_names() -> set[str]:
+    """Every name that a new preset cannot have, in small letters; one query."""
+    presets = Preset.objects.select_related("current")
+    return {name.lower() for preset in presets for name in names_of(preset)} | {LOADED_NOW}
 
 
 def suggested_slug(name: str, taken: Collection[str]) -> str:

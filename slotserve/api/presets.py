@@ -19,6 +19,7 @@ from rest_framework.response import Response
 from bookings import deleting
 from gateway.models import Scope
 from lanes import presets
+from lanes.catalogue.offering import clone
 from lanes.engines.options import MOST_SLOTS
 from lanes.engines.well_formed import MOST_IMAGE
 from lanes.fitting import lanes_too_small
@@ -28,6 +29,8 @@ from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import is_true
+from slotserve.api.preset_history import PresetCloneSerializer, RevisionSerializer
+from slotserve.preset_page import history
 
 
 class OptionsSerializer(serializers.Serializer[Any]):
@@ -205,6 +208,26 @@ class PresetViewSet(
     def bring_back(self, request: Request, slug: str) -> Response:
         """Offer an archived preset again."""
         return self._changed(deleting.bring_back_preset)
+
+    @extend_schema(responses=RevisionSerializer(many=True))
+    @action(detail=True, pagination_class=None, filters=())
+    def revisions(self, request: Request, slug: str) -> Response:
+        """The newest revisions, the newest first, and what each changed."""
+        rows = history(self.get_object())
+        context = self.get_serializer_context()
+        return Response([RevisionSerializer(row, context=context).data for row in rows])
+
+    @extend_schema(request=PresetCloneSerializer, responses={201: PresetSerializer})
+    @action(detail=True, methods=["post"])
+    def clone(self, request: Request, slug: str) -> Response:
+        """Make a preset that says the same under another name (administrators)."""
+        preset = self.get_object()
+        asked = PresetCloneSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        saved = clone(preset, actor=cast(User, request.user), **asked.validated_data)
+        if isinstance(saved, Refusal):
+            return refuse(saved)
+        return Response(self._shown(saved.revision.preset_id), status=status.HTTP_201_CREATED)
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, slug: str) -> Response:

@@ -5,6 +5,8 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import deleting
@@ -67,6 +69,17 @@ def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     title = f"Preset {preset.slug}" if preset else "New preset"
     notes = notes_of(preset) if preset else []
     return _page(request, form, title=title, preset=preset, notes=notes)
+
+
+@staff_required
+@require_safe
+def clone_preset(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form of a new preset, filled with what another says; nothing is saved yet."""
+    wanted = Preset.objects.filter(current__isnull=False).select_related("current")
+    preset = get_object_or_404(wanted, slug=slug)
+    form = PresetForm(preset=None, initial=PresetForm.initial_of_clone(preset))
+    title = _("Clone of %(slug)s") % {"slug": slug}
+    return _page(request, form, title=title, action=reverse("new-preset"))
 
 
 @staff_required

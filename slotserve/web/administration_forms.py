@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
+from lanes.catalogue.offering import suggested_slug, taken_names
 from lanes.engines.options import MOST_SLOTS
 from lanes.engines.well_formed import MOST_IMAGE, join_line, split_line
 from lanes.models import Engine, Gpu, Host, Lane, ModelFile, Preset, slug_validator
@@ -190,6 +191,13 @@ class PresetForm(StyledForm):
             **revision.options,
             "stop_command": join_line(revision.options.get("stop_command", [])),
         }
+
+    @classmethod
+    def initial_of_clone(cls, preset: Preset) -> dict[str, Any]:
+        """The same for another preset: with a free name, and without the other names, which lead
+        to one preset only."""
+        slug = suggested_slug(f"{preset.slug}-copy", taken_names())
+        return {**cls.initial_of(preset), "slug": slug, "aliases": ""}
 
     def clean_slug(self) -> str:
         """A name that no preset has yet, for a new one: its service would edit that preset."""

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from lanes import clock
@@ -15,7 +16,7 @@ from lanes.catalogue.reading import models_for_people, preset_slugs
 from lanes.fitting import TOO_LARGE, fits_nowhere
 from lanes.models import Host, ModelFile, ModelFolder
 from lanes.refusals import Refusal
-from slotserve.web.access import staff_required
+from slotserve.web.access import came_from, staff_required
 from slotserve.web.administration_forms import ModelFileForm, ModelFolderForm
 from slotserve.web.answers import member, say
 
@@ -123,7 +124,7 @@ def forget(request: HttpRequest, pk: int) -> HttpResponse:
     file = get_object_or_404(ModelFile, pk=pk)
     refusal = registering.forget_model_file(file, actor=member(request))
     say(request, refusal, f"{file.name} is off the list.")
-    return redirect("models")
+    return redirect(came_from(request, reverse("models")))
 
 
 def host_models(search: str) -> list[HostModels]:
