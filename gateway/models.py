@@ -155,7 +155,83 @@ class UsageRecord(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-at", "-pk"]
-        indexes: ClassVar = [models.Index(fields=["owner", "-at"], name="gateway_usage_of_owner")]
+        indexes: ClassVar = [
+            models.Index(fields=["owner", "-at"], name="gateway_usage_of_owner"),
+            models.Index(fields=["booking_id_for", "at"], name="gateway_usage_of_booking"),
+            models.Index(fields=["at"], name="gateway_usage_by_time"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.route} {self.status}"
+
+
+class UsageDayQuerySet(models.QuerySet["UsageDay"]):
+    """Reads of usage by day."""
+
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> "UsageDayQuerySet":
+        """A person's own; administrators see all."""
+        if not isinstance(user, User) or not user.is_active:
+            return self.none()
+        return self if user.is_staff else self.filter(owner_id_for=user.pk)
+
+
+class UsageDay(models.Model):
+    """What one member did on a lane with a preset on one day of the site's zone, in one booking or
+    outside of any. Written by `gateway.usage_days` alone; names outlive what they name."""
+
+    day = models.DateField()
+    owner_id_for = models.BigIntegerField()
+    owner_name = models.CharField(max_length=150)
+    lane_id_for = models.BigIntegerField(default=0, help_text="0: no lane was asked.")
+    lane_name = models.CharField(max_length=100, blank=True)
+    preset = models.CharField(max_length=63, blank=True)
+    booking_id_for = models.BigIntegerField(default=0, help_text="0: outside of bookings.")
+    used_seconds = models.FloatField(default=0)
+    loading_seconds = models.FloatField(default=0)
+    idle_seconds = models.FloatField(default=0)
+    unmeasured_seconds = models.FloatField(default=0, help_text="Of bookings of the whole GPU.")
+    requests = models.PositiveIntegerField(default=0)
+    refused = models.PositiveIntegerField(default=0, help_text="Of the requests.")
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+
+    objects = UsageDayQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-day", "pk"]
+        indexes: ClassVar = [
+            models.Index(fields=["owner_id_for", "day"], name="gateway_day_of_owner"),
+            models.Index(fields=["booking_id_for"], name="gateway_day_of_booking"),
+        ]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["day", "owner_id_for", "lane_id_for", "preset", "booking_id_for"],
+                name="gateway_usage_day_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.owner_name} {self.lane_name} {self.preset}"
+
+
+class UsageDueDay(models.Model):
+    """A day whose usage must be worked out again."""
+
+    day = models.DateField(unique=True)
+
+    class Meta:
+        ordering: ClassVar = ["-day"]
+
+    def __str__(self) -> str:
+        return f"{self.day}"
+
+
+class UsageProgress(models.Model):
+    """How far usage has been looked through for days that are due. One row."""
+
+    zone = models.CharField(max_length=100, help_text="Whose midnights part the days.")
+    through = models.DateField(help_text="The day of the newest look.")
+    last_record = models.BigIntegerField(default=0, help_text="The newest record looked at.")
+
+    def __str__(self) -> str:
+        return f"usage through {self.through}"

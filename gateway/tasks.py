@@ -11,6 +11,7 @@ from bookings.planning import plan_lanes
 from gateway.publish import publish
 from gateway.turns import Turns
 from gateway.usage import ingest
+from gateway.usage_days import roll_up
 from lanes import clock, ticks
 from lanes.host_watch import note_asked, watch_hosts
 from lanes.models import Host
@@ -47,6 +48,12 @@ def follow_up(key: str) -> None:
     """Go on with a backlog of usage; `key` names the request that this one answers."""
     ticks.taken_up(key)
     _guarded("ingest", take_usage_in)
+
+
+@shared_task(name="slotserve.usage_days")
+def usage_days() -> None:
+    """Each minute: usage by day, today's until now."""
+    _guarded("usage by day", lambda: roll_up(clock.database_now()))
 
 
 def take_usage_in() -> None:

@@ -197,6 +197,7 @@ CELERY_WORKER_ENABLE_PREFETCH_COUNT_REDUCTION = False
 CELERY_TIMEZONE = "UTC"
 SLOTSERVE_TICK_SECONDS = read_number("SLOTSERVE_TICK_SECONDS", 3.0, least=0.2)
 NOTICES_SECONDS = max(10.0, SLOTSERVE_TICK_SECONDS)
+USAGE_DAYS_SECONDS = 60.0
 CELERY_BEAT_SCHEDULER = "slotserve.beat:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
     "plan": {
@@ -208,6 +209,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "slotserve.notices",
         "schedule": NOTICES_SECONDS,
         "options": {"queue": "plan", "expires": NOTICES_SECONDS},
+    },
+    "usage-days": {
+        "task": "slotserve.usage_days",
+        "schedule": USAGE_DAYS_SECONDS,
+        "options": {"queue": "plan", "expires": USAGE_DAYS_SECONDS},
     },
 }
 
