@@ -8,8 +8,8 @@ from django.utils import timezone
 from bookings.models import Booking
 from bookings.querysets import BookingQuerySet
 from bookings.refusals import Interval, SlotTaken
-from bookings.sentences import clock as words_of
 from lanes.models import Lane
+from wire.words import clock as words_of
 
 HORIZON = timedelta(days=366)  # how far ahead a booking may end
 _CHUNK = 200  # rows; the search for a gap stops at the first

@@ -8,12 +8,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from bookings.models import Booking, State
-from bookings.sentences import clock as words_of
 from lanes import clock, ticks
 from lanes.archived import archived_objection
 from lanes.events import add_event
 from lanes.models import Lane, ManualChoice, Preset, PresetFailure, ReloadRequest
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from wire.words import At, said
 
 NOT_YOURS = Refusal(
     "not_yours", "Only administrators and whoever has the lane booked now can have it tried again."
@@ -65,7 +65,7 @@ def choose(
             lane=lane, preset=preset, made_at=now, until=until.astimezone(UTC), made_by=actor
         )
         made = _made(choice)
-        _tell(lane, "choice", f"chosen: {made.words}", actor, now)
+        _tell(lane, "choice", said("chosen: {choice}", choice=made.words), actor, now)
     return made
 
 
@@ -83,7 +83,7 @@ def clear_choice(lane: Lane, *, actor: User) -> Refusal | None:
         in_force = ManualChoice.objects.filter(lane=lane, ended_at=None)
         if not in_force.update(ended_at=now):
             return Refusal("wrong_state", f"No choice is in force on {lane}.")
-        _tell(lane, "choice", "the choice in force was ended", actor, now)
+        _tell(lane, "choice", said("the choice in force was ended"), actor, now)
     return None
 
 
@@ -97,7 +97,7 @@ def reload(lane: Lane, *, actor: User) -> Refusal | None:
     with transaction.atomic():
         if _lock(lane) is None:
             return DELETED
-        _ask_for_reload(lane, actor, "a reload was asked for")
+        _ask_for_reload(lane, actor, said("a reload was asked for"))
     return None
 
 
@@ -115,7 +115,7 @@ def retry(lane: Lane, *, actor: User) -> Refusal | None:
             return NOT_YOURS
         if not PresetFailure.objects.filter(lane=lane, count__gt=0).exists():
             return Refusal("wrong_state", f"Nothing is failing on {lane}.")
-        _ask_for_reload(lane, actor, "another try was asked for")
+        _ask_for_reload(lane, actor, said("another try was asked for"))
     return None
 
 
@@ -157,14 +157,22 @@ def _made(choice: ManualChoice) -> ChoiceMade:
 
 
 def _words(choice: ManualChoice, begins_at: datetime, ends_at: datetime, zone: tzinfo) -> str:
-    what = f"{choice.preset}" if choice.preset else "nothing (unloaded)"
-    begins = words_of(begins_at, choice.made_at, zone)
-    ends = words_of(ends_at, choice.made_at, zone)
+    what = choice.preset.slug if choice.preset else said("nothing (unloaded)")
+    begins = At(begins_at, choice.made_at, zone)
+    ends = At(ends_at, choice.made_at, zone)
     if begins_at >= ends_at:
-        return f"{what} until {ends}; it will not take effect: a booking lasts until {begins}"
-    after = f", after the booking that ends at {begins}," if begins_at > choice.made_at else ""
-    why = " when the next booking starts" if ends_at < choice.until else ""
-    return f"{what}{after} until {ends}{why}"
+        return said(
+            "{what} until {ends}; it will not take effect: a booking lasts until {begins}",
+            what=what,
+            ends=ends,
+            begins=begins,
+        )
+    if begins_at > choice.made_at:
+        what = said("{what}, after the booking that ends at {begins},", what=what, begins=begins)
+    words = said("{what} until {ends}", what=what, ends=ends)
+    if ends_at < choice.until:
+        return said("{sentence} when the next booking starts", sentence=words)
+    return words
 
 
 def _tell(lane: Lane, kind: str, sentence: str, actor: User, now: datetime) -> None:

@@ -5,9 +5,9 @@ from datetime import datetime, tzinfo
 
 from bookings.facts import situations
 from bookings.planner import decide
-from bookings.sentences import clock as words_of
 from bookings.situation import Claim, Decision, Situation, Target
 from lanes.models import Lane
+from wire.words import clock as words_of
 
 
 def explain(lane: Lane, now: datetime) -> str:

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from bookings.models import Booking, State
-from bookings.sentences import clock as words_of
 from bookings.sentences import slot
 from lanes.host_watch import GONE, alarms_of, hosts_with_facts, troubles_of
 from lanes.models import Host, Notice
 from lanes.notices import News, administrators, tell_people
+from wire.words import clock as words_of
 
 TROUBLE, AWAY, BACK = "host", "host_away", "host_back"
 ALL = "all"  # in the key of a notice that is about no booking

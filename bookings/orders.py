@@ -18,6 +18,7 @@ from bookings.situation import Decision
 from lanes import ticks
 from lanes.events import LONGEST, add_event
 from lanes.models import ManualChoice, Order, PresetFailure
+from wire.words import kept_of, said
 
 log = logging.getLogger(__name__)
 TICK_OF_DECIDED_AT = timedelta(microseconds=1)
@@ -70,6 +71,7 @@ def _answer(decision: Decision) -> dict[str, object]:
         "owner_id_for": decision.owner_id,
         "is_fallback": decision.is_fallback,
         "sentence": decision.sentence[:LONGEST],
+        "words": kept_of(decision.sentence),
         "reconsider_at": decision.reconsider_at,
     }
 
@@ -160,9 +162,15 @@ def _end_choice(facts: LaneFacts) -> None:
         return
     open_still = ManualChoice.objects.filter(pk=choice.pk, ended_at=None)
     if open_still.update(ended_at=facts.now):
-        why = "its time is up" if choice.until <= facts.now else "a booking has begun"
-        what = f"to run {choice.preset}" if choice.preset else "to unload"
-        add_event(facts.lane, facts.now, "choice", f"the choice {what} has ended: {why}")
+        is_late = choice.until <= facts.now
+        why = said("its time is up") if is_late else said("a booking has begun")
+        if choice.preset:
+            words = said(
+                "the choice to run {preset} has ended: {why}", preset=str(choice.preset), why=why
+            )
+        else:
+            words = said("the choice to unload has ended: {why}", why=why)
+        add_event(facts.lane, facts.now, "choice", words)
 
 
 def _clear_failures(facts: LaneFacts) -> None:
@@ -190,5 +198,10 @@ def _tell(facts: LaneFacts, seen: Order, decision: Decision, columns: dict[str, 
         add_event(facts.lane, facts.now, "order", decision.sentence)
     elif decision.target:
         is_reload = columns.get("is_reload", seen.is_reload)
-        why = "reloading" if is_reload else "restarting for another person"
-        add_event(facts.lane, facts.now, "restart", f"{why}: {decision.target.preset}")
+        preset = decision.target.preset
+        words = (
+            said("reloading: {preset}", preset=preset)
+            if is_reload
+            else said("restarting for another person: {preset}", preset=preset)
+        )
+        add_event(facts.lane, facts.now, "restart", words)

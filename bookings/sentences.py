@@ -7,28 +7,19 @@ from bookings.planner_fallback import Course, failure_of
 from bookings.planner_rules import Ruling
 from bookings.situation import Choice, Failure, Situation, Target
 from lanes.backoff import retry_wait
+from wire.words import At, Words, clock, said
 
 
-def sentence(situation: Situation, ruling: Ruling, taken: Course, now: datetime) -> str:
+def sentence(situation: Situation, ruling: Ruling, taken: Course, now: datetime) -> Words:
     """What runs or is coming, why, and until when."""
     scene = _Scene(situation, ruling, now)
     if ruling.rule == 0:
-        return f"nothing is loaded: the lane {situation.lane} is disabled"
+        return said("nothing is loaded: the lane {lane} is disabled", lane=situation.lane)
     if ruling.wanted is None:
-        return f"nothing is loaded: {_why_nothing(scene)}"
+        return said("nothing is loaded: {why}", why=_why_nothing(scene))
     if taken.failure is not None and (taken.is_fallback or not scene.is_ready(ruling.wanted)):
         return _failing(scene, ruling.wanted, taken, taken.failure)
     return _running(scene, ruling.wanted)
-
-
-def clock(moment: datetime, now: datetime, zone: tzinfo) -> str:
-    """A time with its zone's name: "14:00 UTC"; seconds if it has any; the day unless today."""
-    local, today = moment.astimezone(zone), now.astimezone(zone).date()
-    words = [f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}", local.tzname() or ""]
-    if local.date() != today:
-        year = f" {local.year}" if local.year != today.year else ""
-        words.insert(0, f"{local.day} {local:%b}{year}")
-    return " ".join(words).strip()
 
 
 def slot(start: datetime, end: datetime, now: datetime, zone: tzinfo) -> str:
@@ -44,8 +35,8 @@ class _Scene:
     ruling: Ruling
     now: datetime
 
-    def clock(self, moment: datetime) -> str:
-        return clock(moment, self.now, self.situation.zone)
+    def at(self, moment: datetime) -> At:
+        return At(moment, self.now, self.situation.zone)
 
     def is_ready(self, target: Target) -> bool:
         """Whether the host says that this very target is loaded."""
@@ -57,44 +48,65 @@ class _Scene:
         )
 
 
-def _why_nothing(scene: _Scene) -> str:
+def _why_nothing(scene: _Scene) -> Words:
     """Why no model server is wanted."""
     ruling = scene.ruling
     if ruling.claim is not None:
-        start, end = scene.clock(ruling.claim.active_from), scene.clock(ruling.claim.end)
+        start, end = scene.at(ruling.claim.active_from), scene.at(ruling.claim.end)
         if ruling.is_hold and ruling.skipped is not None:
-            skipped = ruling.skipped.preset
-            return f"there is no time to load {skipped} before the whole-GPU slot at {start}"
-        return f"the whole GPU is booked {f'until {end}' if ruling.rule == 1 else f'from {start}'}"
+            return said(
+                "there is no time to load {preset} before the whole-GPU slot at {start}",
+                preset=ruling.skipped.preset,
+                start=start,
+            )
+        if ruling.rule == 1:
+            return said("the whole GPU is booked until {end}", end=end)
+        return said("the whole GPU is booked from {start}", start=start)
     if ruling.choice is not None:
-        return f"an administrator chose so {_choice_end(scene, ruling.choice)}"
-    return f"no slot is in progress and the lane has no default{_next_slot(scene)}"
+        return said("an administrator chose so {until}", until=_choice_end(scene, ruling.choice))
+    return _with_next_slot(scene, said("no slot is in progress and the lane has no default"))
 
 
-def _running(scene: _Scene, wanted: Target) -> str:
+def _running(scene: _Scene, wanted: Target) -> Words:
     """A target that runs or loads, with no failure in the way."""
     ruling, purpose = scene.ruling, _purpose(scene)
     if scene.is_ready(wanted):
-        said = f"running {wanted.preset} {purpose}"
+        words = said("running {preset} {purpose}", preset=wanted.preset, purpose=purpose)
     else:
-        verb = "preloading" if ruling.served is not None and ruling.rule != 1 else "loading"
-        said = f"{verb} {wanted.preset} {purpose}: {_load(wanted)}"
+        words = _loading(scene, wanted, purpose)
     if ruling.skipped is not None:
-        return f"{said}; there is no time to load {ruling.skipped.preset} before it"
-    return said + (_next_slot(scene) if ruling.rule == 5 else "")
+        return said(
+            "{sentence}; there is no time to load {preset} before it",
+            sentence=words,
+            preset=ruling.skipped.preset,
+        )
+    return _with_next_slot(scene, words) if ruling.rule == 5 else words
 
 
-def _failing(scene: _Scene, wanted: Target, taken: Course, failure: Failure) -> str:
+def _loading(scene: _Scene, wanted: Target, purpose: Words) -> Words:
+    what = {"preset": wanted.preset, "purpose": purpose, "load": _load(wanted)}
+    if scene.ruling.served is not None and scene.ruling.rule != 1:
+        return said("preloading {preset} {purpose}: {load}", **what)
+    return said("loading {preset} {purpose}: {load}", **what)
+
+
+def _failing(scene: _Scene, wanted: Target, taken: Course, failure: Failure) -> Words:
     """A target that failed: what runs meanwhile and when it is tried, or that it is tried now."""
-    purpose, failed = _purpose(scene), f"failed {_times(failure.count)}"
+    what = {"preset": wanted.preset, "purpose": _purpose(scene), "failed": _failed(failure.count)}
     if taken.retry_at is not None and scene.now >= taken.retry_at:
-        return f"trying {wanted.preset} again {purpose}: {failed}, {_load(wanted)}"
+        return said("trying {preset} again {purpose}: {failed}, {load}", **what, load=_load(wanted))
+    return said(
+        "{preset}, wanted {purpose}, {failed}{meanwhile}; next attempt {moment}",
+        **what,
+        meanwhile=_meanwhile(scene, wanted, taken),
+        moment=_next_attempt(scene, taken, failure),
+    )
+
+
+def _next_attempt(scene: _Scene, taken: Course, failure: Failure) -> Words:
     if taken.retry_at is None:
-        moment = f"{round(retry_wait(failure.count))} s after that is loaded"
-    else:
-        moment = f"at {scene.clock(taken.retry_at)}"
-    meanwhile = _meanwhile(scene, wanted, taken)
-    return f"{wanted.preset}, wanted {purpose}, {failed}{meanwhile}; next attempt {moment}"
+        return said("{seconds} s after that is loaded", seconds=round(retry_wait(failure.count)))
+    return said("at {moment}", moment=scene.at(taken.retry_at))
 
 
 def _meanwhile(scene: _Scene, wanted: Target, taken: Course) -> str:
@@ -103,44 +115,53 @@ def _meanwhile(scene: _Scene, wanted: Target, taken: Course) -> str:
     if scene.ruling.served is None:  # rules 4 and 5 have no fallback
         return ""
     if default is None:
-        return " and the lane has no default to run meanwhile"
+        return said(" and the lane has no default to run meanwhile")
     if taken.is_fallback:
-        return f": {default.preset}, the default, runs meanwhile"
+        return said(": {preset}, the default, runs meanwhile", preset=default.preset)
     if default.preset == wanted.preset:
-        return " and is the lane's default as well"
+        return said(" and is the lane's default as well")
     is_failing = failure_of(scene.situation, default) is not None
-    return f" and {default.preset}, the default, fails too" if is_failing else ""
+    words = said(" and {preset}, the default, fails too", preset=default.preset)
+    return words if is_failing else ""
 
 
-def _purpose(scene: _Scene) -> str:
+def _purpose(scene: _Scene) -> Words:
     """What a preset is wanted for, with the time that bounds it."""
     ruling = scene.ruling
     if ruling.choice is not None:
-        return f"as an administrator's choice {_choice_end(scene, ruling.choice)}"
+        until = _choice_end(scene, ruling.choice)
+        return said("as an administrator's choice {until}", until=until)
     if ruling.claim is None:
-        return "as the lane's default"
+        return said("as the lane's default")
     if ruling.rule == 1:
-        return f"for the slot until {scene.clock(ruling.claim.end)}"
-    start = scene.clock(ruling.claim.active_from)
-    return f"until the whole-GPU slot at {start}" if ruling.is_hold else f"for the {start} slot"
+        return said("for the slot until {end}", end=scene.at(ruling.claim.end))
+    start = scene.at(ruling.claim.active_from)
+    if ruling.is_hold:
+        return said("until the whole-GPU slot at {start}", start=start)
+    return said("for the {start} slot", start=start)
 
 
-def _choice_end(scene: _Scene, choice: Choice) -> str:
+def _choice_end(scene: _Scene, choice: Choice) -> Words:
     """Until when a choice lasts: its time, or the next slot."""
     upcoming = scene.ruling.upcoming
     if upcoming is not None and upcoming.active_from <= choice.until:
-        return f"until the {scene.clock(upcoming.active_from)} slot"
-    return f"until {scene.clock(choice.until)}"
+        return said("until the {start} slot", start=scene.at(upcoming.active_from))
+    return said("until {end}", end=scene.at(choice.until))
 
 
-def _next_slot(scene: _Scene) -> str:
+def _with_next_slot(scene: _Scene, words: Words) -> Words:
     upcoming = scene.ruling.upcoming
-    return f"; next slot at {scene.clock(upcoming.active_from)}" if upcoming is not None else ""
+    if upcoming is None:
+        return words
+    start = scene.at(upcoming.active_from)
+    return said("{sentence}; next slot at {start}", sentence=words, start=start)
 
 
-def _load(target: Target) -> str:
-    return f"load ≈ {round(target.load_seconds)} s"
+def _load(target: Target) -> Words:
+    return said("load ≈ {seconds} s", seconds=round(target.load_seconds))
 
 
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+def _failed(count: int) -> Words:
+    if count == 1:
+        return said("failed once")
+    return said("failed twice") if count == 2 else said("failed {count} times", count=count)

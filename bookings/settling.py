@@ -17,12 +17,12 @@ from bookings.availability import obstacle, slot_taken
 from bookings.guards import Verdict, verdict
 from bookings.models import Booking
 from bookings.refusals import Interval, SlotTaken
-from bookings.sentences import clock as words_of
 from bookings.states import OCCUPYING
 from lanes import clock, ticks
 from lanes.events import add_event
 from lanes.models import Lane
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from wire.words import At, Words, marked, said
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,27 @@ GONE = Refusal("wrong_state", "This no longer exists: look again.")
 NOT_YOURS = Refusal("not_yours", "This booking belongs to somebody else.")
 TOO_LATE = Refusal("too_late", "This booking is over.")
 Answer = Booking | Refusal
+# What can be done with a booking, in sentences about the actor's own and about another's.
+OWN = {
+    "created": marked("{actor} created the booking: {what}, {start} to {end}"),
+    "moved": marked("{actor} moved the booking: {what}, {start} to {end}"),
+    "extended": marked("{actor} extended the booking: {what}, {start} to {end}"),
+    "released": marked("{actor} released the booking: {what}, {start} to {end}"),
+    "cancelled": marked("{actor} cancelled the booking: {what}, {start} to {end}"),
+    "approved": marked("{actor} approved the booking: {what}, {start} to {end}"),
+    "rejected": marked("{actor} rejected the booking: {what}, {start} to {end}"),
+    "restored": marked("{actor} restored the booking: {what}, {start} to {end}"),
+}
+OF_OTHERS = {
+    "created": marked("{actor} created the booking of {owner}: {what}, {start} to {end}"),
+    "moved": marked("{actor} moved the booking of {owner}: {what}, {start} to {end}"),
+    "extended": marked("{actor} extended the booking of {owner}: {what}, {start} to {end}"),
+    "released": marked("{actor} released the booking of {owner}: {what}, {start} to {end}"),
+    "cancelled": marked("{actor} cancelled the booking of {owner}: {what}, {start} to {end}"),
+    "approved": marked("{actor} approved the booking of {owner}: {what}, {start} to {end}"),
+    "rejected": marked("{actor} rejected the booking of {owner}: {what}, {start} to {end}"),
+    "restored": marked("{actor} restored the booking of {owner}: {what}, {start} to {end}"),
+}
 LOCK_SECONDS = 10.0  # how long to wait for another's lock on PostgreSQL; for SQLite see settings
 
 
@@ -125,19 +146,23 @@ def tell(
     `done` is what was done, such as moved; `left` is the lane it was on, if that is to know.
     """
     lane = left or booking.lane
-    sentence = f"{actor.username} {done} {_described(booking, actor, now)}"
-    sentence += f", on {booking.lane}" if left else ""
+    sentence = _sentence(booking, done, actor, now)
+    if left:
+        sentence = said("{sentence}, on {lane}", sentence=sentence, lane=booking.lane.slug)
     add_event(lane, now, f"booking.{done}", sentence, actor=actor)
     ticks.plan_soon()
     log.info("booking %s booking=%s lane=%s actor=%s", done, booking.pk, lane.slug, actor.pk)
 
 
-def _described(booking: Booking, actor: User, now: datetime) -> str:
+def _sentence(booking: Booking, done: str, actor: User, now: datetime) -> Words:
+    """Who did what with whose booking, such as "ada moved the booking of bo: …"."""
     zone = timezone.get_default_timezone()
-    what = booking.preset.slug if booking.preset else "the whole GPU"
-    whose = "" if booking.owner_id == actor.pk else f" of {booking.owner.username}"
-    times = f"{words_of(booking.start, now, zone)} to {words_of(booking.end, now, zone)}"
-    return f"the booking{whose}: {what}, {times}"
+    what = booking.preset.slug if booking.preset else said("the whole GPU")
+    times = {"start": At(booking.start, now, zone), "end": At(booking.end, now, zone)}
+    if booking.owner_id == actor.pk:
+        return said(OWN[done], actor=actor.username, what=what, **times)
+    owner = booking.owner.username
+    return said(OF_OTHERS[done], actor=actor.username, owner=owner, what=what, **times)
 
 
 def _objection(held: Held, *, is_for_staff: bool) -> Refusal | None:

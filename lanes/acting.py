@@ -32,6 +32,7 @@ from lanes.steps import (
     Step,
     Sweep,
 )
+from wire.words import said
 
 LOG_BYTES = 65536  # of its end: tracebacks of several processes may follow the cause
 SOON_SWEEPS = 20  # of one server's leftovers: two seconds of looks
@@ -188,15 +189,14 @@ def _cause_of_end(step: MarkFailed, sight: Sight, runtime: Runtime) -> Cause:
         return stated_cause(Kind.UNKNOWN, step.reason, _words(runtime))
     record = sight.record
     if record and record.error:
-        why = f"it could not be started: {without_folders(record.error)}"
+        why = said("It could not be started: {why}.", why=without_folders(record.error).rstrip("."))
         return stated_cause(Kind.PROGRAM, why, _words(runtime), line=record.error)
     return read_cause(_evidence(sight, runtime), _words(runtime))
 
 
 def _no_room(step: MarkBlocked) -> Cause:
     """Others hold the memory that it needs."""
-    sentence = joined(f"{step.reason[:1].upper()}{step.reason[1:]}")
-    return Cause(Kind.GPU_TAKEN, sentence, advice=ADVICE[Kind.GPU_TAKEN])
+    return Cause(Kind.GPU_TAKEN, joined(step.reason), advice=said(ADVICE[Kind.GPU_TAKEN]))
 
 
 def _words(runtime: Runtime) -> FailureWords:

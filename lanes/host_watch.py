@@ -23,6 +23,7 @@ from lanes.host_health import (
 )
 from lanes.models import Driver, Host, HostReport, Lane
 from lanes.version import code_version
+from wire.words import said
 
 log = logging.getLogger(__name__)
 GONE = frozenset({"unreachable", "never_seen"})
@@ -119,11 +120,15 @@ def _change(
     for code in sorted(over):
         log.info("host=%s %s: over", host.key, code)
     if GONE & new:
-        words = f"{host.name} does not answer: nothing is known of it"
+        words = said("{host} does not answer: nothing is known of it", host=host.name)
         _tell_lanes(host, now, "unreachable", words)
     elif GONE & over and not GONE & set(after):
-        what = "answers for the first time," if "never_seen" in over else "is back"
-        _tell_lanes(host, now, "reachable", f"{host.name} {what} and has looked at its servers")
+        words = said("{host} is back and has looked at its servers", host=host.name)
+        if "never_seen" in over:
+            words = said(
+                "{host} answers for the first time, and has looked at its servers", host=host.name
+            )
+        _tell_lanes(host, now, "reachable", words)
     if new or over:
         ticks.notices_soon()
 

@@ -29,6 +29,7 @@ from lanes.models import (
 from lanes.refusals import Refusal
 from lanes.services import tell_lanes
 from lanes.validation import not_administrator, refusal_of
+from wire.words import said
 
 LOADED_NOW = "auto"  # callers name it to mean whatever is loaded
 MOST_ALIASES = 20
@@ -215,7 +216,8 @@ def _newest(
     preset.save(update_fields=["current"])
     take_back(content.model_file)
     lanes = Lane.objects.filter(Q(default_preset=preset) | Q(order__target__preset=preset))
-    tell_lanes(lanes.distinct(), actor, f"made revision {made.number} of {preset.slug}")
+    what = said("made revision {number} of {preset}", number=made.number, preset=preset.slug)
+    tell_lanes(lanes.distinct(), actor, what)
     ticks.plan_soon()
     return made
 

@@ -26,11 +26,18 @@ from lanes.models import (
 )
 from lanes.seeing import Sight
 from lanes.steps import TERM
+from wire.words import cut, remade, said
 
 log = logging.getLogger(__name__)
 REFUSED = "refused"  # the kind of an event: nothing starts yet, for a reason that passes by itself
 SAME_FAILURE = timedelta(hours=1)
-NO_FAILURE = {"reason": "", "failure_kind": "", "failure_line": "", "failure_advice": ""}
+NO_FAILURE: dict[str, object] = {
+    "reason": "",
+    "failure_kind": "",
+    "failure_line": "",
+    "failure_advice": "",
+    "words": None,
+}
 
 
 def report(sight: Sight, runtime: Runtime, **changes: object) -> bool:
@@ -76,7 +83,9 @@ def report_ready(sight: Sight, runtime: Runtime, facts: ServerFacts) -> bool:
         if not report(sight, runtime, phase=Phase.READY, ready_at=sight.now, **told):
             return False
         _record_load(sight, runtime, succeeded=True)
-        words = f"{runtime.revision.preset} is ready after {sight.seen.age:.1f} s"
+        words = said(
+            "{preset} is ready after {seconds:.1f} s", preset=_name(runtime), seconds=sight.seen.age
+        )
         tell(sight.lane, sight.now, "ready", words)
     return True
 
@@ -86,15 +95,26 @@ def report_drain(sight: Sight, runtime: Runtime, until: datetime) -> bool:
     with transaction.atomic():
         if not report(sight, runtime, phase=Phase.DRAINING, drain_until=until):
             return False
-        words = f"{runtime.revision.preset} takes no new requests; running ones may finish"
+        words = said(
+            "{preset} takes no new requests; running ones may finish", preset=_name(runtime)
+        )
         tell(sight.lane, sight.now, "draining", words)
     return True
 
 
 def cause_told(row: Runtime | PresetFailure) -> Cause:
     """The cause as it was reported."""
-    kind = Kind.named(row.failure_kind)
-    return Cause(kind, row.reason, row.failure_line, row.failure_advice)
+    kept = row.words or {}
+    return Cause(
+        Kind.named(row.failure_kind),
+        remade(row.reason, kept.get("reason")),
+        row.failure_line,
+        remade(row.failure_advice, kept.get("advice")),
+    )
+
+
+def _name(runtime: Runtime) -> str:
+    return runtime.revision.preset.slug
 
 
 def report_stopping(sight: Sight, runtime: Runtime, cause: Cause | None) -> bool:
@@ -108,8 +128,9 @@ def report_stopping(sight: Sight, runtime: Runtime, cause: Cause | None) -> bool
         if not report(sight, runtime, **changes):
             return False
         if runtime.phase != Phase.STOPPING:
-            why = f": {cause.sentence}" if cause else ""
-            words = f"stopping {runtime.revision.preset}{why}"
+            words = said("stopping {preset}", preset=_name(runtime))
+            if cause:
+                words = said("{sentence}: {why}", sentence=words, why=cause.sentence)
             tell(sight.lane, sight.now, "stopping", words)
     return True
 
@@ -120,7 +141,9 @@ def report_stopped(sight: Sight, runtime: Runtime, reason: str) -> bool:
     with transaction.atomic():
         if not report(sight, runtime, **changes, exit_status=sight.seen.exit_status):
             return False
-        words = f"{runtime.revision.preset} stopped" + (f": {reason}" if reason else "")
+        words = said("{preset} stopped", preset=_name(runtime))
+        if reason:
+            words = said("{sentence}: {why}", sentence=words, why=reason)
         tell(sight.lane, sight.now, "stopped", words)
     return True
 
@@ -134,15 +157,22 @@ def report_failed(
         if not report(sight, runtime, **changes, exit_status=sight.seen.exit_status):
             return False
         if counts and runtime.ready_at is None:
-            _record_load(sight, runtime, succeeded=False, reason=cause.columns["reason"])
+            _record_load(sight, runtime, succeeded=False, reason=cause.sentence[:LONGEST])
         count = _count_failure(sight, runtime.revision, cause, counts=counts, was_steady=was_steady)
-        words = f"{runtime.revision.preset} failed: {cause.words}"
+        tell(sight.lane, sight.now, "failed", _failed(_name(runtime), cause, count))
         if count:
-            wait = f" Next try in {retry_wait(count):.0f} s at the earliest."
-            words = words[: LONGEST - len(wait)] + wait
             ticks.notices_soon()
-        tell(sight.lane, sight.now, "failed", words)
     return True
+
+
+def _failed(preset: str, cause: Cause, count: int) -> str:
+    """That it failed, why, and when it is tried again; the last is said at any length."""
+    words = said("{preset} failed: {why}", preset=preset, why=cause.words)
+    if not count:
+        return words
+    wait = said("Next try in {seconds:.0f} s at the earliest.", seconds=retry_wait(count))
+    least = len(wait) + 1
+    return said("{first} {second}", first=cut(words, LONGEST - least), second=wait)
 
 
 def report_blocked(sight: Sight, cause: Cause) -> bool:
@@ -155,7 +185,8 @@ def report_blocked(sight: Sight, cause: Cause) -> bool:
         if not _is_still_ordered(sight):
             return False
         _count_failure(sight, target, cause, counts=True, was_steady=False)
-        tell(sight.lane, sight.now, "blocked", f"{target.preset} is not loaded: {cause.sentence}")
+        words = said("{preset} is not loaded: {why}", preset=target.preset.slug, why=cause.sentence)
+        tell(sight.lane, sight.now, "blocked", words)
         ticks.plan_soon()
         ticks.notices_soon()
     return True

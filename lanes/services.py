@@ -18,6 +18,7 @@ from lanes.locking import one_edit_at_a_time
 from lanes.models import Gpu, Host, Lane, Preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
+from wire.words import said
 
 
 class LaneWish(TypedDict, total=False):
@@ -76,8 +77,10 @@ def save_lane(lane: Lane | None, *, actor: User | None, **wish: Unpack[LaneWish]
     if gpus is not None and set(gpus) != set(row.gpus.all()):
         row.gpus.set(gpus)
         changed.append("GPUs")
-    if changed or not lane:
-        _tell(row, actor, f"changed {', '.join(changed)}" if lane else "made this lane")
+    if not lane:
+        _tell(row, actor, said("made this lane"))
+    elif changed:
+        _tell(row, actor, said("changed {what}", what=", ".join(changed)))
     ticks.plan_soon()
     return row
 
@@ -90,7 +93,8 @@ def tell_lanes(lanes: Iterable[Lane], actor: User | None, what: str) -> None:
 
 def _tell(lane: Lane, actor: User | None, what: str) -> None:
     who = actor.get_username() if actor else "SlotServe"
-    add_event(lane, clock.database_now(), "edit", f"{who} {what}.", actor=actor)
+    words = said("{actor} {what}.", actor=who, what=what)
+    add_event(lane, clock.database_now(), "edit", words, actor=actor)
 
 
 def _fixed_for_good(row: Lane, wish: LaneWish) -> Refusal | None:

@@ -43,6 +43,7 @@ from lanes.refusals import Refusal
 from lanes.reporting import tell
 from lanes.steps import Start
 from wire.sealing import Sealer, read_table_keys
+from wire.words import said
 
 log = logging.getLogger(__name__)
 SHIM = str(Path(__file__).with_name("shim.py"))
@@ -221,15 +222,20 @@ def _refusal(lane: Lane, revision: PresetRevision, key: str) -> Cause | None:
     except OSError as error:
         return Cause(
             Kind.PROGRAM,
-            "The user that this host is to run model servers as does not exist.",
+            said("The user that this host is to run model servers as does not exist."),
             str(error),
-            "Make the user, or correct SLOTSERVE_RUN_AS in the settings of the host's worker.",
+            said(
+                "Make the user, or correct SLOTSERVE_RUN_AS in the settings of the host's worker."
+            ),
         )
     if adapter.protected_path is None and not is_loopback(address):
         return Cause(
             Kind.UNSUPPORTED,
-            f"Its server has no API key, and at {address} anybody on that network could use it.",
-            advice="Run it on a lane whose host listens on 127.0.0.1.",
+            said(
+                "Its server has no API key, and at {address} anybody on that network could use it.",
+                address=address,
+            ),
+            advice=said("Run it on a lane whose host listens on 127.0.0.1."),
         )
     if revision.image:
         return launching.refusal()
@@ -258,7 +264,7 @@ def _create(
     )
     runtime.log_path = str(log_keeping.folder_of(runtime))
     runtime.save(update_fields=["log_path"])
-    tell(lane, now, "starting", f"loading {revision.preset}")
+    tell(lane, now, "starting", said("loading {preset}", preset=revision.preset.slug))
     ticks.plan_soon()
     return runtime
 

@@ -12,6 +12,7 @@ from lanes.failures.causes import Cause, FailureWords, Kind
 from lanes.failures.reading import stated_cause
 from lanes.log_text import plain
 from lanes.models import Lane
+from wire.words import said
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 _NO_MEMORY = {errno.ENOMEM, errno.EAGAIN}
@@ -30,16 +31,18 @@ def cause_of(lane: Lane, error: Exception, words: FailureWords) -> Cause:
     """Why the shim of this lane could not be started."""
     number = error.errno if isinstance(error, OSError) else None
     if number in _NO_SPACE:
-        where = f"there is no space left in the data folder of {lane.host.name}"
+        where = said("There is no space left in the data folder of {host}.", host=lane.host.name)
         return stated_cause(Kind.DISK_FULL, where, words)
     if number in _NO_MEMORY:
         return stated_cause(
-            Kind.HOST_MEMORY, f"there is no memory or process left on {lane.host.name}", words
+            Kind.HOST_MEMORY,
+            said("There is no memory or process left on {host}.", host=lane.host.name),
+            words,
         )
     why = os.strerror(number) if number else type(error).__name__
     return stated_cause(
         Kind.UNKNOWN,
-        f"its shim could not be started on {lane.host.name}: {why}",
+        said("Its shim could not be started on {host}: {why}.", host=lane.host.name, why=why),
         words,
         line=str(error),
     )
@@ -52,7 +55,7 @@ def cause_of_death(lane: Lane, words: FailureWords) -> Cause:
             file.write(_PROBE)
     except OSError as error:
         return cause_of(lane, error, words)
-    sentence = f"its shim on {lane.host.name} ended before it started a server"
+    sentence = said("Its shim on {host} ended before it started a server.", host=lane.host.name)
     return stated_cause(Kind.UNKNOWN, sentence, words, line=_last_line(lane.pk))
 
 

@@ -48,7 +48,7 @@ class LaneOverview:
     @property
     def reason(self) -> str:
         """Why its server ended, or is not started yet."""
-        return self.held_up or (self.runtime.reason if self.runtime else "")
+        return self.held_up or (self.runtime.told_reason if self.runtime else "")
 
     @property
     def warnings(self) -> list[str]:
@@ -194,9 +194,7 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
         next_booking=next((b for b in claims if b.start > facts.now), None),
         choice=facts.choices.get(lane.pk),
         trouble=trouble,
-        held_up=""
-        if trouble or lane.pk not in facts.refusals
-        else facts.refusals[lane.pk].sentence,
+        held_up="" if trouble or lane.pk not in facts.refusals else facts.refusals[lane.pk].told,
         estimate=estimate,
         progress=loading[0] if loading else None,
         eta=loading[1] if loading else None,

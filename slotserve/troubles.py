@@ -70,9 +70,9 @@ def _trouble(
     return Trouble(
         revision=revision,
         kind=told.failure_kind or "unknown",
-        sentence=told.reason,
+        sentence=told.told_reason,
         line=told.failure_line,
-        advice=told.failure_advice,
+        advice=told.told_advice,
         count=failure.count if failure else 0,
         retry_at=retry_at if retry_at is not None and retry_at > now else None,
         is_fallback=is_fallback,

@@ -72,7 +72,7 @@ def test_only_what_outsiders_hold_makes_it_too_little(
 def test_the_sentence_names_need_rest_and_who_holds_it() -> None:
     assert find_room(14 * GIB, [space(15 * GIB, BOB)]) == Finding(
         Room.TOO_LITTLE,
-        "needs 14.0 GiB of GPU memory, 9.0 GiB free: "
+        "Needs 14.0 GiB of GPU memory, 9.0 GiB free: "
         "a python train.py process of bob (pid 4711) holds 11.0 GiB",
     )
 

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bookings.planner import decide
-from bookings.sentences import clock
 from bookings.situation import Situation
 from tests.planner_facts import chosen, failed, lane, ordered, reported, slot, t
+from wire.words import clock
 
 BERLIN = ZoneInfo("Europe/Berlin")
 A, GPU = slot("a"), slot(None)

@@ -23,6 +23,7 @@ from lanes.catalogue.looking import GoneError, Looker
 from lanes.catalogue.walking import walk
 from lanes.events import add_event
 from lanes.models import Host, Lane, ModelFile, ModelFolder, ModelKind
+from wire.words import said
 
 log = logging.getLogger(__name__)
 MOST_MODELS = 1000  # of one folder
@@ -195,9 +196,11 @@ def _tell(scan: _Scan, file: ModelFile, *, is_gone: bool) -> None:
     wanting = Lane.objects.filter(
         Q(default_preset__current__model_file=file) | Q(order__target__model_file=file)
     )
-    words = "is gone" if is_gone else "is back"
+    words = said("The file of the model {model} is back.", model=file.name)
+    if is_gone:
+        words = said("The file of the model {model} is gone.", model=file.name)
     for lane in wanting.distinct():
-        add_event(lane, scan.now, "model", f"The file of the model {file.name} {words}.")
+        add_event(lane, scan.now, "model", words)
 
 
 def _forget(scan: _Scan) -> None:

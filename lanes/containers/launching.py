@@ -16,6 +16,7 @@ from lanes.engines.base import Launch, ServerSpec
 from lanes.engines.hosting import is_of_host
 from lanes.failures.causes import Cause, Kind
 from lanes.models import Engine, Runtime
+from wire.words import said
 
 MOST_ENTRIES = 10_000
 MODEL_FILES = frozenset({".gguf", ".safetensors", ".json", ".model", ".txt", ".jinja", ".py"})
@@ -32,9 +33,11 @@ def refusal() -> Cause | None:
         return None
     return Cause(
         Kind.PROGRAM,
-        "This host has no Docker Engine, which a preset with an image needs.",
+        said("This host has no Docker Engine, which a preset with an image needs."),
         f"no socket at {socket}",
-        "Install one, start it, or set SLOTSERVE_DOCKER_SOCKET in the settings of its worker.",
+        said(
+            "Install one, start it, or set SLOTSERVE_DOCKER_SOCKET in the settings of its worker."
+        ),
     )
 
 

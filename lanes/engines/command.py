@@ -17,6 +17,7 @@ from lanes.engines.hosting import gpus, passed_on, words_of
 from lanes.engines.options import Options
 from lanes.failures.causes import Cause, Kind
 from lanes.failures.reading import without_folders
+from wire.words import said
 
 HEALTH = "/health"
 _OURS = ("SLOTSERVE_", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
@@ -82,10 +83,12 @@ class Command(EngineAdapter):
             if words and not _is_allowed(words[0]):
                 return Cause(
                     Kind.PROGRAM,
-                    f"This host may not start {without_folders(words[0])}.",
+                    said("This host may not start {program}.", program=without_folders(words[0])),
                     words[0],
-                    "Name it in SLOTSERVE_COMMANDS in the settings of the host's worker, or change "
-                    "the preset.",
+                    said(
+                        "Name it in SLOTSERVE_COMMANDS in the settings of the host's worker, or "
+                        "change the preset."
+                    ),
                 )
         return None
 

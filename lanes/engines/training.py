@@ -15,6 +15,7 @@ from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.engines.command import Command
 from lanes.engines.hosting import words_of
 from lanes.failures.causes import Cause, Kind
+from wire.words import said
 
 
 class Training(Command):
@@ -30,8 +31,10 @@ class Training(Command):
         if not words_of(settings.SLOTSERVE_TRAINER):
             return Cause(
                 Kind.PROGRAM,
-                "This host has no training service.",
-                advice="Set SLOTSERVE_TRAINER to its command in the settings of the host's worker.",
+                said("This host has no training service."),
+                advice=said(
+                    "Set SLOTSERVE_TRAINER to its command in the settings of the host's worker."
+                ),
             )
         stop = self.options.stop_command
         return super().refusal(_only(spec, stop)) if stop else None

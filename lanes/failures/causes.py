@@ -17,6 +17,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from wire.words import kept_of, said
+
 LONGEST = 500  # characters of a sentence, a line and an advice, as the columns hold them
 # An argument's name in an expression, never a value: members read what a pattern captures.
 NAME = r"(--?[^\s=:'\"]+)(?=[\s=]|$)"
@@ -55,7 +57,15 @@ class Kind(StrEnum):
 
 def joined(*texts: str) -> str:
     """Sentences one after the other, each with its end; empty ones are left out."""
-    return " ".join(text if text[-1] in ".!?…" else f"{text}." for text in texts if text)
+    ended = [
+        text if text[-1] in ".!?…" else said("{sentence}.", sentence=text) for text in texts if text
+    ]
+    if not ended:
+        return ""
+    whole = ended[0]
+    for text in ended[1:]:
+        whole = said("{first} {second}", first=whole, second=text)
+    return whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +78,14 @@ class Cause:
     advice: str = ""
 
     @property
-    def columns(self) -> dict[str, str]:
+    def columns(self) -> dict[str, object]:
         """As runtimes and failures keep it."""
         return {
             "reason": self.sentence[:LONGEST],
             "failure_kind": self.kind.value,
             "failure_line": self.line[:LONGEST],
             "failure_advice": self.advice[:LONGEST],
+            "words": {"reason": kept_of(self.sentence), "advice": kept_of(self.advice)},
         }
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lanes.failures.causes import LONGEST, Cause, Evidence, FailureWords, Kind, Pattern
 from lanes.failures.common import ADVICE, PATTERNS
+from wire.words import Words, cut, said
 
 MOST_QUOTED = 200  # characters of a log that stand within a sentence
 _ERROR_LINE = re.compile(
@@ -16,7 +17,7 @@ _FOLDERS = re.compile(r"(?<![\w:/.~-])/(?:[^/\s'\"]+/)+")  # of whole paths
 _NAMED = re.compile(r"\b([Tt]his|a|newer|installed) \{program\}")
 _NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
-_SIGNALS: dict[int, tuple[Kind, str]] = {
+SIGNALS: dict[int, tuple[Kind, str]] = {
     signal.SIGILL: (
         Kind.INSTRUCTION,
         "This {program} needs instructions that the processor lacks (SIGILL).",
@@ -56,7 +57,8 @@ def stated_cause(
     kind: Kind, reason: str, words: FailureWords, *, line: str = "", advice: str = ""
 ) -> Cause:
     """A cause that no log had to name, such as that a probe found."""
-    sentence = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+    is_whole = reason.endswith(".") and not reason[:1].islower()
+    sentence = reason if is_whole else f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
     return _finished(Cause(kind, sentence, line, advice), words)
 
 
@@ -77,7 +79,9 @@ def _lines(log_tail: str, words: FailureWords) -> list[str]:
 def _killed(evidence: Evidence) -> Cause | None:
     if not evidence.killed_line:
         return None
-    sentence = "The kernel killed it: the host, or the limit it runs under, had no memory left."
+    sentence = said(
+        "The kernel killed it: the host, or the limit it runs under, had no memory left."
+    )
     return Cause(Kind.HOST_MEMORY, sentence, evidence.killed_line)
 
 
@@ -104,19 +108,25 @@ def _said(one: Pattern, found: re.Match[str], words: FailureWords) -> Cause:
 def _filled(text: str, words: FailureWords, groups: Sequence[str] = ()) -> str:
     """The text with the program's name and what was found in the line; {any}: the first group
     that has something."""
-    first = next(filter(None, groups), "")
-    bare = words.program.removeprefix("the ")  # "the program", of which nobody knows the name
-    text = _NAMED.sub(lambda found: f"{found[1]} {bare}", text)
-    said = text.format(*groups, any=first, program=words.program)
-    return f"The {said[4:]}" if said.startswith("the ") else said
+    program = words.program
+    if _NAMED.search(text):
+        program = program.removeprefix("the ")  # "the program", of which nobody knows the name
+    elif text.startswith("{program}") and program.startswith("the "):
+        program = f"The {program[4:]}"
+    values = {"any": next(filter(None, groups), ""), "program": program}
+    named = {name: value for name, value in values.items() if f"{{{name}}}" in text}
+    return said(text, *groups, **named) if text else ""
 
 
 def _too_late(cause: Cause | None, lines: list[str], words: FailureWords, seconds: float) -> Cause:
     """It lives, but was not ready in time."""
-    late = f"It did not become ready within {seconds:g} s"
     if cause is None:
-        return Cause(Kind.TIMEOUT, f"{late}.", _last_error(lines, words))
-    return Cause(cause.kind, f"{late}: {cause.sentence}", cause.line, cause.advice)
+        late = said("It did not become ready within {seconds:g} s.", seconds=seconds)
+        return Cause(Kind.TIMEOUT, late, _last_error(lines, words))
+    late = said(
+        "It did not become ready within {seconds:g} s: {why}", seconds=seconds, why=cause.sentence
+    )
+    return Cause(cause.kind, late, cause.line, cause.advice)
 
 
 def _ended(evidence: Evidence, lines: list[str], words: FailureWords) -> Cause:
@@ -124,15 +134,22 @@ def _ended(evidence: Evidence, lines: list[str], words: FailureWords) -> Cause:
     number = _signal_number(evidence.exit_status)
     line = _last_error(lines, words)
     if evidence.memory_kills:
-        who = "it" if number == signal.SIGKILL else "a process beside it"
-        sentence = f"The kernel killed {who}: there was no memory left on the host."
-        return Cause(Kind.HOST_MEMORY, sentence, line)
-    if number in _SIGNALS:
-        kind, sentence = _SIGNALS[number]
+        killed = said(
+            "The kernel killed a process beside it: there was no memory left on the host."
+        )
+        if number == signal.SIGKILL:
+            killed = said("The kernel killed it: there was no memory left on the host.")
+        return Cause(Kind.HOST_MEMORY, killed, line)
+    if number in SIGNALS:
+        kind, sentence = SIGNALS[number]
         return Cause(kind, _filled(sentence, words), line)
     # No word of a line that nobody knows: it may hold somebody's prompt.
-    more = "; the last error in its log may say why." if line else " and its log names no error."
-    return Cause(Kind.UNKNOWN, _ending(number, evidence.exit_status) + more, line)
+    ending = _ending(number, evidence.exit_status)
+    if line:
+        sentence = said("{ending}; the last error in its log may say why.", ending=ending)
+    else:
+        sentence = said("{ending} and its log names no error.", ending=ending)
+    return Cause(Kind.UNKNOWN, sentence, line)
 
 
 def _signal_number(exit_status: int | None) -> int:
@@ -144,12 +161,12 @@ def _signal_number(exit_status: int | None) -> int:
     return exit_status - 128 if 128 < exit_status < 160 else 0
 
 
-def _ending(number: int, exit_status: int | None) -> str:
+def _ending(number: int, exit_status: int | None) -> Words:
     if number:
-        return f"It was ended by signal {number}"
+        return said("It was ended by signal {number}", number=number)
     if exit_status is None:
-        return "It does not answer"
-    return f"It ended with status {exit_status}"
+        return said("It does not answer")
+    return said("It ended with status {status}", status=exit_status)
 
 
 def _last_error(lines: list[str], words: FailureWords) -> str:
@@ -165,4 +182,6 @@ def _finished(cause: Cause, words: FailureWords) -> Cause:
     by_engine = {Kind.GPU_MEMORY: words.gpu_memory, Kind.HOST_MEMORY: words.host_memory}
     advice = cause.advice or by_engine.get(cause.kind) or ADVICE[cause.kind]
     advice = advice if cause.advice else _filled(advice, words)
-    return Cause(cause.kind, cause.sentence[:LONGEST], cause.line[:LONGEST], advice[:LONGEST])
+    return Cause(
+        cause.kind, cut(cause.sentence, LONGEST), cause.line[:LONGEST], cut(advice, LONGEST)
+    )

@@ -6,6 +6,7 @@ from enum import Enum
 
 from lanes.gpus.outsiders import Verdict
 from lanes.gpus.readings import Holder
+from wire.words import said
 
 GIB = 2**30
 CONTEXT_BYTES = 512 * 2**20  # what a server needs besides its weights, at the very least
@@ -101,19 +102,35 @@ def size(amount: int) -> str:
 def who(holder: Holder) -> str:
     """A process for people: "a python process of bob (pid 4711)"."""
     if not holder.ticks:
-        return f"a process that cannot be seen from here (pid {holder.pid})"
-    user = f" of {holder.user}" if holder.user else ""
+        return said("a process that cannot be seen from here (pid {pid})", pid=holder.pid)
     command = holder.command or "nameless"
-    article = "an" if command[0].lower() in "aeiou" else "a"
-    return f"{article} {command} process{user} (pid {holder.pid})"
+    process = said("a {command} process", command=command)
+    if command[0].lower() in "aeiou":
+        process = said("an {command} process", command=command)
+    if holder.user:
+        process = said("{process} of {user}", process=process, user=holder.user)
+    return said("{process} (pid {pid})", process=process, pid=holder.pid)
 
 
 def _words(needed: int, free: int, verdicts: Sequence[Verdict]) -> str:
-    said = _largest(verdicts)
+    held = _largest(verdicts)
     unseen = sum(verdict.unseen_bytes for verdict in verdicts)
     if unseen:
-        said.append(f"{size(unseen)} is held by processes that cannot be seen from here")
-    return f"needs {size(needed)} of GPU memory, {size(free)} free: {'; '.join(said)}"
+        amount = size(unseen)
+        held.append(said("{size} is held by processes that cannot be seen from here", size=amount))
+    return said(
+        "Needs {needed} of GPU memory, {free} free: {holders}",
+        needed=size(needed),
+        free=size(free),
+        holders=_in_a_row(held),
+    )
+
+
+def _in_a_row(parts: Sequence[str]) -> str:
+    whole = parts[0] if parts else ""
+    for part in parts[1:]:
+        whole = said("{first}; {second}", first=whole, second=part)
+    return whole
 
 
 def _largest(verdicts: Sequence[Verdict]) -> list[str]:
@@ -123,6 +140,9 @@ def _largest(verdicts: Sequence[Verdict]) -> list[str]:
         before = held[key][1] if key in held else 0
         held[key] = (holder, before + (holder.memory_bytes or 0))
     ordered = sorted(held.values(), key=lambda each: -each[1])
-    said = [f"{who(holder)} holds {size(amount)}" for holder, amount in ordered[:MOST_NAMED]]
+    named: list[str] = [
+        said("{who} holds {size}", who=who(holder), size=size(amount))
+        for holder, amount in ordered[:MOST_NAMED]
+    ]
     more = len(ordered) - MOST_NAMED
-    return [*said, f"{more} more"] if more > 0 else said
+    return [*named, said("{count} more", count=more)] if more > 0 else named

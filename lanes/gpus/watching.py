@@ -18,6 +18,7 @@ from lanes.gpus.room import has_room_without_lane, size, who
 from lanes.models import Lane, Order, Phase, PresetFailure, Runtime
 from lanes.notices import News, administrators, tell_people
 from lanes.reporting import NO_FAILURE
+from wire.words import said
 
 GROWTH = 1.02  # a server that holds so much more than was known: worth writing down
 RETURN_SECONDS = 30.0  # memory that a server which has ended still holds then is told
@@ -76,7 +77,7 @@ def _announce_empty(polled: PolledLane, lane: Lane, now: datetime) -> None:
         return
     if any(space.used_bytes > FREE_BYTES for space in polled.spaces):
         return
-    words = "the model server is down and the GPU memory free for the whole-GPU slot"
+    words = said("the model server is down and the GPU memory free for the whole-GPU slot")
     _tell_once_since(lane, order.ordered_at, now, "empty", words)
 
 
@@ -95,14 +96,18 @@ def _program(holder: Holder) -> str:
 
 def _slot_words(order: Order, owner: User | None) -> str:
     if not order.is_in_slot:
-        return "before a whole-GPU slot"
-    return f"in the slot of {owner.get_username()}" if owner else "in a slot"
+        return said("before a whole-GPU slot")
+    if owner is None:
+        return said("in a slot")
+    return said("in the slot of {member}", member=owner.get_username())
 
 
 def _intrusion(card: PolledCard, holder: Holder, slot: str) -> str:
-    return (
-        f"{who(holder)} is on {card.gpu.name} {slot}: it belongs to no lane, and SlotServe leaves "
-        "it alone"
+    return said(
+        "{who} is on {card} {slot}: it belongs to no lane, and SlotServe leaves it alone",
+        who=who(holder),
+        card=card.gpu.name,
+        slot=slot,
     )
 
 
@@ -119,7 +124,10 @@ def _watch_return(polled: PolledLane, lane: Lane, now: datetime) -> None:
     last = ended.order_by("-pk").first()
     if last is not None and last.ended_at is not None:
         held = sum(s.used_bytes - s.verdict.outside_bytes for s in polled.spaces)
-        words = f"{size(held)} of GPU memory is still in use though the model server has ended"
+        words = said(
+            "{size} of GPU memory is still in use though the model server has ended",
+            size=size(held),
+        )
         _tell_kind_once_since(lane, last.ended_at, now, "memory", words)
 
 
@@ -144,7 +152,8 @@ def _make_room(
             pk=failure.pk, count=failure.count, failure_kind=Kind.GPU_TAKEN
         )
         if over.update(count=0, failed_at=None, booking_id_for=None, **NO_FAILURE):
-            words = f"there is GPU memory for {failure.revision.preset} again"
+            preset = failure.revision.preset.slug
+            words = said("there is GPU memory for {preset} again", preset=preset)
             add_event(lane, now, "memory", words)
             ticks.plan_soon()
 
@@ -157,9 +166,9 @@ def _tell_once_since(
     lane: Lane, since: datetime, now: datetime, kind: str, words: str, pid: int | None = None
 ) -> None:
     """Add a sentence unless it was added since then; with a pid, be it with another's."""
-    said = lane.events.filter(kind=kind, at__gte=since)
+    known = lane.events.filter(kind=kind, at__gte=since)
     before, _, after = words.partition(f"(pid {pid})")
-    if not said.filter(sentence__startswith=before, sentence__endswith=after).exists():
+    if not known.filter(sentence__startswith=before, sentence__endswith=after).exists():
         add_event(lane, now, kind, words)
 
 

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 
 from lanes.models.hosts import Gpu, Host, slug_validator
 from lanes.models.presets import Preset
+from lanes.telling import told
 
 
 class Lane(models.Model):
@@ -43,6 +44,7 @@ class LaneEvent(models.Model):
     at = models.DateTimeField()
     kind = models.CharField(max_length=30)
     sentence = models.CharField(max_length=500)
+    words = models.JSONField(null=True, help_text="What the sentence was made of: wire.words.")
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -53,6 +55,11 @@ class LaneEvent(models.Model):
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def told(self) -> str:
+        """The sentence in the reader's language and zone."""
+        return told(self.sentence, self.words)
 
 
 class ManualChoice(models.Model):

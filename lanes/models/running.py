@@ -7,6 +7,7 @@ from django.db.models import Q
 
 from lanes.models.lane import Lane
 from lanes.models.presets import PresetRevision
+from lanes.telling import told
 
 
 class Phase(models.TextChoices):
@@ -54,6 +55,7 @@ class Order(models.Model):
     owner_id_for = models.BigIntegerField(null=True, help_text="Whose slot is in progress.")
     is_fallback = models.BooleanField(default=False)
     sentence = models.CharField(max_length=500)
+    words = models.JSONField(null=True, help_text="What the sentence was made of: wire.words.")
     reconsider_at = models.DateTimeField(null=True)
     decided_at = models.DateTimeField()
     reload_asked_at = models.DateTimeField(
@@ -62,6 +64,11 @@ class Order(models.Model):
 
     def __str__(self) -> str:
         return f"{self.lane} g{self.generation}: {self.target or 'nothing'}"
+
+    @property
+    def told(self) -> str:
+        """The sentence in the reader's language and zone."""
+        return told(self.sentence, self.words)
 
     @property
     def is_in_slot(self) -> bool:
@@ -111,6 +118,9 @@ class Runtime(models.Model):
     failure_kind = models.CharField(max_length=30, blank=True, default="", db_default="")
     failure_line = models.CharField(max_length=500, blank=True, default="", db_default="")
     failure_advice = models.CharField(max_length=500, blank=True, default="", db_default="")
+    words = models.JSONField(
+        null=True, help_text="What reason and advice were made of, by these names: wire.words."
+    )
     log_path = models.CharField(max_length=1024, blank=True)
 
     class Meta:
@@ -135,6 +145,16 @@ class Runtime(models.Model):
     def __str__(self) -> str:
         return f"{self.lane} g{self.generation} {self.phase}"
 
+    @property
+    def told_reason(self) -> str:
+        """Why it failed, in the reader's language."""
+        return told(self.reason, (self.words or {}).get("reason"))
+
+    @property
+    def told_advice(self) -> str:
+        """What to try, in the reader's language."""
+        return told(self.failure_advice, (self.words or {}).get("advice"))
+
 
 class PresetFailure(models.Model):
     """How often in a row a preset revision failed on a lane. Written by the host; cleared, never
@@ -149,6 +169,9 @@ class PresetFailure(models.Model):
     failure_kind = models.CharField(max_length=30, blank=True, default="", db_default="")
     failure_line = models.CharField(max_length=500, blank=True, default="", db_default="")
     failure_advice = models.CharField(max_length=500, blank=True, default="", db_default="")
+    words = models.JSONField(
+        null=True, help_text="What reason and advice were made of, by these names: wire.words."
+    )
     booking_id_for = models.BigIntegerField(null=True)
     last_exit_at = models.DateTimeField(
         null=True, help_text="Last exit after a minute or more of being ready."
@@ -161,6 +184,16 @@ class PresetFailure(models.Model):
 
     def __str__(self) -> str:
         return f"{self.revision} on {self.lane}: {self.count}"
+
+    @property
+    def told_reason(self) -> str:
+        """Why it failed, in the reader's language."""
+        return told(self.reason, (self.words or {}).get("reason"))
+
+    @property
+    def told_advice(self) -> str:
+        """What to try, in the reader's language."""
+        return told(self.failure_advice, (self.words or {}).get("advice"))
 
 
 class LoadRecord(models.Model):

@@ -25,7 +25,7 @@ class DecisionSerializer(serializers.Serializer[Any]):
     """What the planner wants of a lane, and why."""
 
     rule = serializers.IntegerField()
-    sentence = serializers.CharField()
+    sentence = serializers.CharField(source="told")
     target = serializers.CharField(source="target.preset.slug", default=None, allow_null=True)
     generation = serializers.IntegerField()
     is_fallback = serializers.BooleanField()
@@ -148,6 +148,7 @@ class ChosenSerializer(serializers.Serializer[Any]):
 class EventSerializer(serializers.ModelSerializer[LaneEvent]):
     """A sentence about a lane."""
 
+    sentence = serializers.CharField(source="told")
     actor = serializers.SerializerMethodField()
 
     class Meta:

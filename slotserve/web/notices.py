@@ -7,9 +7,9 @@ from django.conf import settings
 from django.core.cache import cache
 from django.utils import timezone
 
-from bookings.sentences import clock as words_of
 from lanes import ticks
 from wire.edges import TABLE_HEAD
+from wire.words import clock as words_of
 
 SILENT = timedelta(seconds=max(30.0, 10 * settings.SLOTSERVE_TICK_SECONDS))
 KEPT_SECONDS = 5  # pages refresh often; Valkey is asked this seldom, and waited for

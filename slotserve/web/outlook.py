@@ -10,11 +10,11 @@ from django.utils import timezone
 from bookings.availability import obstacle
 from bookings.models import Booking, Kind, State
 from bookings.refusals import Interval, SlotTaken
-from bookings.sentences import clock as words_of
 from bookings.warmth import warm_at
 from lanes.estimates import load_estimates, mean_loads
 from lanes.fitting import is_too_large, warning
 from lanes.models import Lane, Phase, Preset, Runtime
+from wire.words import clock as words_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,45 @@
-"""`makemessages`: also collects what pure modules say by `wire.words.said`."""
+"""`makemessages`: also collects what pure modules say by `wire.words`, and why servers fail."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
 from django.core.management.commands import makemessages
+
+from lanes.engines import registry
+from lanes.failures import common, reading
+
+COLLECTED = "collected_for_makemessages.py"
 
 
 class Command(makemessages.Command):
-    """Django's command, knowing the function that pure modules use in place of gettext."""
+    """Django's command, knowing the functions that pure modules use in place of gettext."""
 
-    xgettext_options = [*makemessages.Command.xgettext_options, "--keyword=said"]
+    xgettext_options = [
+        *makemessages.Command.xgettext_options,
+        "--keyword=said",
+        "--keyword=marked",
+    ]
     msgmerge_options = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]
+
+    def handle(self, *args: object, **options: object) -> None:
+        """Write the texts that stand in tables where xgettext finds them, while it looks."""
+        file = Path(settings.BASE_DIR) / COLLECTED
+        file.write_text("".join(f"marked({text!r})\n" for text in sorted(set(table_texts()))))
+        try:
+            super().handle(*args, **options)
+        finally:
+            file.unlink()
+
+
+def table_texts() -> Iterator[str]:
+    """What is said of failures, by any engine."""
+    yield from common.ADVICE.values()
+    yield from (text for _, text in reading.SIGNALS.values())
+    known = [adapter.failure_words for adapter in registry.ENGINES.values()]
+    patterns = [*common.PATTERNS]
+    for words in known:
+        yield from (words.gpu_memory, words.host_memory)
+        patterns += [*words.patterns, *words.late_patterns]
+    for one in patterns:
+        yield from filter(None, (one.sentence, one.advice))
