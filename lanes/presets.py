@@ -69,6 +69,18 @@ class _Content:
     aliases: list[str]
 
 
+def draft(
+    slug: str, model_file: ModelFile, **wish: Unpack[PresetWish]
+) -> tuple[PresetRevision, tuple[str, ...]] | Refusal:
+    """The revision that saving this would make, unsaved, and notes on what it leaves out."""
+    read = _read(model_file, wish)
+    if isinstance(read, Refusal):
+        return read
+    content, notes = read
+    preset = Preset(slug=slug, name=wish.get("name") or slug)
+    return PresetRevision(preset=preset, number=0, notes=notes, **_fields(content)), tuple(notes)
+
+
 @transaction.atomic
 def save_preset(
     *, slug: str, model_file: ModelFile, actor: User | None, **wish: Unpack[PresetWish]

@@ -117,7 +117,7 @@ def shim_order(lane: Lane, runtime: Runtime, key: str) -> dict[str, object]:
     inside = launching.INSIDE if image else runtime.address
     flags = known_programs.known_flags(lane.host, runtime.revision)
     spec = replace(server_spec(lane, runtime.revision, inside, runtime.port, key), flags=flags)
-    launch = registry.engine_of(runtime.revision).launch(spec)
+    launch = launch_of(runtime.revision, spec)
     run_as = None if image else as_user()  # the attendant speaks to the Docker Engine as we do
     folders.prepare(spec.folder, launch, run_as)
     afterwards: tuple[str, ...] = ()
@@ -154,6 +154,11 @@ def environment(lane_pk: int, spec: ServerSpec, launch: Launch) -> dict[str, str
     if (entry := _other_user()) is not None:
         own["HOME"] = entry.pw_dir
     return {**_passed_on(), **launch.environment, **own}
+
+
+def launch_of(revision: PresetRevision, spec: ServerSpec) -> Launch:
+    """What the engine makes of it: what starts, and what is shown before it starts."""
+    return registry.engine_of(revision).launch(spec)
 
 
 def server_spec(

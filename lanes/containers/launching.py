@@ -15,7 +15,7 @@ from lanes.containers.order import ContainerOrder
 from lanes.engines.base import Launch, ServerSpec
 from lanes.engines.hosting import is_of_host
 from lanes.failures.causes import Cause, Kind
-from lanes.models import Engine, Runtime
+from lanes.models import Engine, PresetRevision, Runtime
 from wire.words import said
 
 MOST_ENTRIES = 10_000
@@ -50,18 +50,17 @@ def attended(container: ContainerOrder) -> Launch:
 def container_of(runtime: Runtime, spec: ServerSpec, launch: Launch) -> ContainerOrder:
     """The container of this launch, whose spec says INSIDE for its address.
 
-    The model is seen where it is on the host, and cannot be written to. A preset of any command
-    names the program itself; else the image's entry point is the engine's.
+    The model is seen where it is on the host, and cannot be written to.
     """
     lane_pk, generation, revision = runtime.lane_id, runtime.generation, runtime.revision
-    program = launch.argv[: launch.program_words]
+    entry_point, command = words_of(revision, launch)
     installation = records.installation_id()
     return ContainerOrder(
         socket=settings.SLOTSERVE_DOCKER_SOCKET,
         name=order.container_name(installation, lane_pk, generation),
         image=revision.image,
-        entry_point=program if revision.engine == Engine.COMMAND else (),
-        command=launch.argv[launch.program_words :],
+        entry_point=entry_point,
+        command=command,
         environment={**_inside(launch.environment), **records.marks(lane_pk)},
         labels=order.labels(installation, lane_pk, generation),
         address=runtime.address,
@@ -72,6 +71,14 @@ def container_of(runtime: Runtime, spec: ServerSpec, launch: Launch) -> Containe
         shm_bytes=settings.SLOTSERVE_CONTAINER_SHM_MB * 2**20,
         note_path=str(note_path(lane_pk)),
     )
+
+
+def words_of(revision: PresetRevision, launch: Launch) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The entry point, and what goes behind it. A preset of any command names the program itself;
+    else (empty) the image's entry point is the engine's."""
+    program = launch.argv[: launch.program_words]
+    is_named = revision.engine == Engine.COMMAND
+    return program if is_named else (), launch.argv[launch.program_words :]
 
 
 def note_path(lane_pk: int) -> Path:

@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import (
     OpenApiParameter,
     extend_schema,
-    extend_schema_field,
     extend_schema_view,
 )
 from rest_framework import mixins, serializers, status, viewsets
@@ -20,56 +19,18 @@ from bookings import deleting
 from gateway.models import Scope
 from lanes import presets
 from lanes.catalogue.offering import clone
-from lanes.engines.options import MOST_SLOTS
 from lanes.engines.well_formed import MOST_IMAGE
 from lanes.fitting import lanes_too_small
 from lanes.models import Engine, Lane, ModelFile, Preset, slug_validator
 from lanes.preset_notes import notes_of
-from lanes.refusals import Refusal
+from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import is_true
+from slotserve.api.preset_fields import OptionsField, TextsField, VariablesField
 from slotserve.api.preset_history import PresetCloneSerializer, RevisionSerializer
+from slotserve.api.preset_previews import PreviewSerializer, PreviewWriteSerializer, previewed
 from slotserve.preset_page import history
-
-
-class OptionsSerializer(serializers.Serializer[Any]):
-    """What only a training service and any command take; other engines have their own."""
-
-    health_path = serializers.CharField(
-        required=False, help_text="Answers 200 without a key when it is ready; empty: /health."
-    )
-    protected_path = serializers.CharField(
-        required=False,
-        help_text="Answers 200 with the server's key and 401 without; empty: it has no keys.",
-    )
-    stop_command = serializers.ListField(
-        child=serializers.CharField(),
-        required=False,
-        help_text="In place of the first TERM, with macros as the arguments; empty: TERM.",
-    )
-    slots = serializers.IntegerField(
-        required=False,
-        allow_null=True,
-        min_value=1,
-        max_value=MOST_SLOTS,
-        help_text="Requests it works on at once; null: as many as come.",
-    )
-
-
-@extend_schema_field(serializers.ListField(child=serializers.CharField()))
-class TextsField(serializers.JSONField):
-    """A list of texts; the service says what is wrong with one."""
-
-
-@extend_schema_field(serializers.DictField(child=serializers.CharField()))
-class VariablesField(serializers.JSONField):
-    """Names and texts; the service says what is wrong with one."""
-
-
-@extend_schema_field(OptionsSerializer)
-class OptionsField(serializers.JSONField):
-    """Options by name; the service says what is wrong with one."""
 
 
 class PresetSerializer(serializers.ModelSerializer[Preset]):
@@ -228,6 +189,17 @@ class PresetViewSet(
         if isinstance(saved, Refusal):
             return refuse(saved)
         return Response(self._shown(saved.revision.preset_id), status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=PreviewWriteSerializer, responses=PreviewSerializer)
+    @action(detail=True, methods=["post"])
+    def preview(self, request: Request, slug: str) -> Response:
+        """What its host would start for what is said; nothing is saved (administrators)."""
+        if not request.user.is_staff:
+            return refuse(NOT_ADMINISTRATOR)
+        asked = PreviewWriteSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        shown = previewed(self.get_object(), asked.validated_data)
+        return refuse(shown) if isinstance(shown, Refusal) else Response(shown)
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, slug: str) -> Response:

@@ -5,18 +5,16 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import deleting
-from lanes import presets, services
+from lanes import services
 from lanes.host_watch import hosts_with_facts, troubles_of
 from lanes.models import Lane, ModelFile, Preset
-from lanes.preset_notes import notes_of, notes_of_host
+from lanes.preset_notes import notes_of
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
-from slotserve.web.administration_forms import LaneForm, PresetForm
+from slotserve.web.administration_forms import LaneForm
 from slotserve.web.answers import member, say
 from slotserve.web.fields import StyledForm
 
@@ -50,36 +48,6 @@ def edit_lane(request: HttpRequest, slug: str | None = None) -> HttpResponse:
             return redirect("administration")
         form.add_error(None, saved.words)
     return _page(request, form, title=f"Lane {lane.name}" if lane else "New lane")
-
-
-@staff_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def edit_preset(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """Make a preset, or give one a new revision."""
-    preset = get_object_or_404(Preset, slug=slug) if slug else None
-    form = PresetForm(request.POST or None, preset=preset, initial=request.GET.dict())
-    if form.is_valid():
-        saved = presets.save_preset(actor=member(request), **form.cleaned_data)
-        if not isinstance(saved, Refusal):
-            messages.success(request, f"{saved.revision} is saved.")
-            for note in [*saved.notes, *notes_of_host(saved.revision)]:
-                messages.warning(request, note)
-            return redirect("administration")
-        form.add_error(None, saved.words)
-    title = f"Preset {preset.slug}" if preset else "New preset"
-    notes = notes_of(preset) if preset else []
-    return _page(request, form, title=title, preset=preset, notes=notes)
-
-
-@staff_required
-@require_safe
-def clone_preset(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of a new preset, filled with what another says; nothing is saved yet."""
-    wanted = Preset.objects.filter(current__isnull=False).select_related("current")
-    preset = get_object_or_404(wanted, slug=slug)
-    form = PresetForm(preset=None, initial=PresetForm.initial_of_clone(preset))
-    title = _("Clone of %(slug)s") % {"slug": slug}
-    return _page(request, form, title=title, action=reverse("new-preset"))
 
 
 @staff_required
