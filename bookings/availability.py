@@ -1,94 +1,105 @@
-"""What is in the way of an interval, and the nearest free slots of the same length."""
+"""What is in the way of a claim, rules or others, and the nearest slots without either."""
 
-from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
+from bookings.feasible import Market, nearest_slots
 from bookings.models import Booking
+from bookings.policies import Standing
+from bookings.policy import Claim
+from bookings.policy_words import told
 from bookings.querysets import BookingQuerySet
-from bookings.refusals import Interval, SlotTaken
-from lanes.models import Lane
+from bookings.refusals import Interval, RulesBroken, SlotTaken
 from wire.words import clock as words_of
 
 HORIZON = timedelta(days=366)  # how far ahead a booking may end
-_CHUNK = 200  # rows; the search for a gap stops at the first
+_READ = 100  # bookings before and after the claim among which free time is looked for
 
 
-def obstacle(
-    lane: Lane, wanted: Interval, now: datetime, *, but: int | None = None
-) -> SlotTaken | None:
-    """The refusal when others hold some of `wanted`; the booking `but` is no obstacle to itself."""
-    found = Booking.objects.others(but).in_the_way(lane.pk, wanted.start, wanted.end)
-    conflicts = tuple(Interval(*row) for row in found.values_list("start", "end", "pk"))
-    return slot_taken(lane, wanted, now, conflicts, but=but) if conflicts else None
+def objection(standing: Standing, claim: Claim, *, but: int | None = None) -> RulesBroken | None:
+    """The refusal when the claim breaks rules: all of them, and who holds the time besides."""
+    broken = standing.judge.broken(claim)
+    if not broken:
+        return None
+    conflicts = _conflicts(claim, but)
+    nearest = _nearest(standing, claim, but)
+    sentences = [told(each, standing, claim) for each in broken]
+    words = [each.words for each in sentences]
+    if conflicts:
+        words.append(_taken(standing, conflicts))
+    if nearest:
+        words.append(_advice(nearest, standing.now))
+    return RulesBroken(
+        "rules_broken",
+        " ".join(words),
+        conflicts=conflicts,
+        nearest=nearest,
+        broken=tuple(sentences),
+    )
+
+
+def obstacle(standing: Standing, claim: Claim, *, but: int | None = None) -> SlotTaken | None:
+    """The refusal when others hold some of it; the booking `but` is no obstacle to itself."""
+    conflicts = _conflicts(claim, but)
+    return slot_taken(standing, claim, conflicts, but=but) if conflicts else None
 
 
 def slot_taken(
-    lane: Lane,
-    wanted: Interval,
-    now: datetime,
-    conflicts: tuple[Interval, ...],
-    *,
-    but: int | None = None,
+    standing: Standing, claim: Claim, conflicts: tuple[Interval, ...], *, but: int | None = None
 ) -> SlotTaken:
-    """The refusal in words, with the free slots just before and just after."""
-    nearest = _nearest(Booking.objects.others(but).filter(lane=lane), wanted, now)
-    words = f"{lane} is taken {_when(conflicts, now)}. {_advice(nearest, now)}"
+    """The refusal in words, with the nearest slots that are free and break no rule."""
+    nearest = _nearest(standing, claim, but)
+    words = f"{_taken(standing, conflicts)} {_advice(nearest, standing.now)}"
     return SlotTaken("slot_taken", words, conflicts=conflicts, nearest=nearest)
 
 
-def free_after(busy: Iterable[Interval], wanted: Interval) -> Interval:
-    """The first slot as long as `wanted` that starts no earlier; `busy` is disjoint, by start."""
-    length, start = wanted.end - wanted.start, wanted.start
-    for held in busy:
-        if held.start - start >= length:
-            break
-        start = max(start, held.end)
-    return Interval(start, start + length)
+def _conflicts(claim: Claim, but: int | None) -> tuple[Interval, ...]:
+    found = Booking.objects.others(but).in_the_way(claim.lane, claim.start, claim.end)
+    return tuple(Interval(*row) for row in found.values_list("start", "end", "pk"))
 
 
-def free_before(busy: Iterable[Interval], wanted: Interval) -> Interval:
-    """The last slot as long as `wanted` that ends no later; `busy` is disjoint, the last first."""
-    length, end = wanted.end - wanted.start, wanted.end
-    for held in busy:
-        if end - held.end >= length:
-            break
-        end = min(end, held.start)
-    return Interval(end - length, end)
+def _nearest(standing: Standing, claim: Claim, but: int | None) -> tuple[Interval, ...]:
+    return nearest_slots(standing.judge, claim, _market(claim, standing.now, but))
 
 
-def _nearest(others: BookingQuerySet, wanted: Interval, now: datetime) -> tuple[Interval, ...]:
-    """One before, unless it is past, and one after, unless it is too far ahead."""
-    held = others.current(now)
-    before = free_before(_read(held.filter(start__lt=wanted.end).order_by("-start")), wanted)
-    after = free_after(_read(held.filter(end__gt=wanted.start).order_by("start")), wanted)
-    slots = []
-    if now <= before.start < wanted.start:
-        slots.append(before)
-    if after.end <= now + HORIZON:
-        slots.append(after)
-    return tuple(slots)
+def _market(claim: Claim, now: datetime, but: int | None) -> Market:
+    """The lane's time around the claim; what lies beyond what is read counts as unknown."""
+    held = Booking.objects.others(but).filter(lane=claim.lane).current(now)
+    before = _read(held.filter(end__lte=claim.start).reverse())[::-1]
+    after = _read(held.filter(end__gt=claim.start))
+    return Market(
+        busy=(*before, *after),
+        opens=before[0].end if len(before) == _READ else now,
+        closes=after[-1].start if len(after) == _READ else now + HORIZON,
+    )
 
 
-def _read(bookings: BookingQuerySet) -> Iterator[Interval]:
-    rows = bookings.values_list("start", "end", "pk").iterator(chunk_size=_CHUNK)
-    return (Interval(*row) for row in rows)
+def _read(held: BookingQuerySet) -> tuple[Interval, ...]:
+    return tuple(Interval(*row) for row in held.values_list("start", "end", "pk")[:_READ])
 
 
-def _when(conflicts: tuple[Interval, ...], now: datetime) -> str:
+def _taken(standing: Standing, conflicts: tuple[Interval, ...]) -> str:
+    lane, now, zone = standing.lane, standing.now, timezone.get_current_timezone()
     if not conflicts:
-        return "by somebody who was a moment faster"
-    zone = timezone.get_current_timezone()
-    start, end = words_of(conflicts[0].start, now, zone), words_of(conflicts[-1].end, now, zone)
+        return _("%(lane)s is taken by somebody who was a moment faster.") % {"lane": lane}
+    values = {
+        "lane": lane,
+        "count": len(conflicts),
+        "start": words_of(conflicts[0].start, now, zone),
+        "end": words_of(conflicts[-1].end, now, zone),
+    }
     if len(conflicts) > 1:
-        return f"{len(conflicts)} times between {start} and {end}"
-    return f"from {start} to {end}"
+        return _("%(lane)s is taken %(count)s times between %(start)s and %(end)s.") % values
+    return _("%(lane)s is taken from %(start)s to %(end)s.") % values
 
 
 def _advice(nearest: tuple[Interval, ...], now: datetime) -> str:
     if not nearest:
-        return "No slot of that length is free."
+        return _("No slot of that length is free.")
     zone = timezone.get_current_timezone()
-    starts = " or ".join(words_of(slot.start, now, zone) for slot in nearest)
-    return f"It is free for as long from {starts}."
+    starts = [_("now") if slot.is_now else words_of(slot.start, now, zone) for slot in nearest]
+    several = _("%(some)s or %(last)s") % {"some": ", ".join(starts[:-1]), "last": starts[-1]}
+    start = several if len(starts) > 1 else starts[0]
+    return _("The nearest free: from %(start)s.") % {"start": start}

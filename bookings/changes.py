@@ -1,8 +1,9 @@
 """Changing when, where and what of a booking that is not over.
 
-In progress, only its end and its preset can change. Where a lane needs approval, a member may make
-a confirmed booking shorter; any other move asks for approval again, which a booking in progress or
-an extension cannot wait for: those are refused.
+In progress, only its end and its preset can change. What only gives some of a booking back is
+always fine; whatever else is judged by the rules that hold for its owner, whoever acts. Where they
+want approval, a member's change asks for it again, which a booking in progress or an extension
+cannot wait for: those are refused.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,10 @@ from functools import partial
 
 from django.contrib.auth.models import User
 
+from bookings.availability import objection
 from bookings.models import Booking
+from bookings.policies import Standing, standing_of
+from bookings.policy import Claim, Counted, needs_approval
 from bookings.rules import (
     NAIVE,
     Wish,
@@ -22,7 +26,7 @@ from bookings.rules import (
     preset_objection,
     time_objection,
 )
-from bookings.settling import Answer, Held, change, place, tell
+from bookings.settling import Answer, Held, change, confirm_or_ask, place, tell
 from bookings.states import Kind, State, Status
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
@@ -90,8 +94,8 @@ def move(  # noqa: PLR0913 - what is wished, all by name
 def extend(booking: Booking, *, actor: User, end: datetime) -> Answer:
     """Give a booking a later end.
 
-    Refusals: naive_time, not_later, too_far, slot_taken (SlotTaken), not_yours, wrong_state,
-    too_late, lane_disabled, needs_approval, busy.
+    Refusals: naive_time, not_later, too_far, rules_broken (RulesBroken), slot_taken (SlotTaken),
+    not_yours, wrong_state, too_late, lane_disabled, needs_approval, busy.
     """
     if is_naive(end):
         return NAIVE
@@ -102,19 +106,27 @@ def _extend(end: datetime, held: Held) -> Answer:
     if end <= held.booking.end:
         return NOT_LATER
     wish = _wish(Asked(None, end), held)
-    return NEEDS_APPROVAL if _must_ask(wish, held) else _apply(wish, held, "extended")
+    standing = _standing(wish, held)
+    if _must_ask(wish, held, standing):
+        return NEEDS_APPROVAL
+    return _apply(wish, held, standing, "extended")
 
 
 def _move(asked: Asked, held: Held) -> Answer:
     booking, wish = held.booking, _wish(asked, held)
     if asked.seen not in {None, Seen(booking.start, booking.end, booking.lane_id)}:
         return CHANGED
+    standing = _standing(wish, held)
     if booking.status(held.now) is Status.IN_PROGRESS:
         if not wish.is_start_kept or wish.lane.pk != booking.lane_id:
             return IN_PROGRESS
-        if _must_ask(wish, held):
+        if _must_ask(wish, held, standing):
             return NEEDS_APPROVAL
-    return _apply(wish, held, "moved")
+    return _apply(wish, held, standing, "moved")
+
+
+def _standing(wish: Wish, held: Held) -> Standing:
+    return standing_of(held.booking.owner, wish.lane, held.now, but=held.booking.pk)
 
 
 def _wish(asked: Asked, held: Held) -> Wish:
@@ -132,15 +144,20 @@ def _wish(asked: Asked, held: Held) -> Wish:
     )
 
 
-def _apply(wish: Wish, held: Held, verb: str) -> Answer:
+def _apply(wish: Wish, held: Held, standing: Standing, verb: str) -> Answer:
     """Check, then write, then say so on the lane it is on now and on the one it left."""
     booking, now, left = held.booking, held.now, held.booking.lane
-    refusal = time_objection(wish, now) or kind_objection(wish) or _claim_objection(wish, booking)
+    refusal = (
+        time_objection(wish, now)
+        or kind_objection(wish)
+        or _claim_objection(wish, booking, standing)
+    )
     if refusal:
         return refusal
-    _decide(booking, wish, held)
+    claim = _claim(wish, booking)
+    _decide(booking, wish, held, standing)
     _write(booking, wish)
-    refusal = place(booking, now)
+    refusal = place(booking, standing, claim)
     if refusal:
         return refusal
     tell(booking, verb, held.actor, now)
@@ -149,21 +166,36 @@ def _apply(wish: Wish, held: Held, verb: str) -> Answer:
     return booking
 
 
-def _claim_objection(wish: Wish, booking: Booking) -> Refusal | None:
+def _claim_objection(wish: Wish, booking: Booking, standing: Standing) -> Refusal | None:
     """What a new claim needs; giving some of a booking back needs nothing."""
     if _is_narrower(wish, booking):
         return None
     is_fit = wish.lane.pk == booking.lane_id and _has_preset_of(wish, booking)
-    return lane_objection(wish.lane) or (None if is_fit else preset_objection(wish))
+    return (
+        lane_objection(wish.lane)
+        or (None if is_fit else preset_objection(wish))
+        or objection(standing, _claim(wish, booking), but=booking.pk)
+    )
 
 
-def _must_ask(wish: Wish, held: Held) -> bool:
+def _claim(wish: Wish, booking: Booking) -> Claim:
+    """What is wished, and the booking as it is until then."""
+    return Claim(
+        lane=wish.lane.pk,
+        start=wish.start,
+        end=wish.end,
+        preset=wish.preset.pk if wish.preset else None,
+        before=Counted(booking.lane_id, booking.start, booking.end),
+    )
+
+
+def _must_ask(wish: Wish, held: Held, standing: Standing) -> bool:
     """Whether a confirmed booking would have to wait for an administrator again."""
     return (
         held.booking.state == State.CONFIRMED
-        and wish.lane.needs_approval
         and not held.actor.is_staff
         and not _is_narrower(wish, held.booking)
+        and needs_approval(standing.rules, _claim(wish, held.booking))
     )
 
 
@@ -181,12 +213,15 @@ def _has_preset_of(wish: Wish, booking: Booking) -> bool:
     return (wish.preset.pk if wish.preset else None) == booking.preset_id
 
 
-def _decide(booking: Booking, wish: Wish, held: Held) -> None:
+def _decide(booking: Booking, wish: Wish, held: Held, standing: Standing) -> None:
     """Pending again where approval is needed, confirmed where a pending one needs none."""
-    if _must_ask(wish, held):
-        booking.state, booking.confirmed_at, booking.decided_by = State.PENDING, None, None
-    elif booking.state == State.PENDING and not wish.lane.needs_approval:
-        booking.state, booking.confirmed_at = State.CONFIRMED, held.now
+    if _must_ask(wish, held, standing):
+        booking.decided_by = None
+        confirm_or_ask(booking, held.now, is_asked=True)
+    elif booking.state == State.PENDING and not needs_approval(
+        standing.rules, _claim(wish, booking)
+    ):
+        confirm_or_ask(booking, held.now, is_asked=False)
 
 
 def _write(booking: Booking, wish: Wish) -> None:

@@ -2,7 +2,10 @@
 
 from django.contrib.auth.models import User
 
+from bookings.availability import objection
 from bookings.models import Booking
+from bookings.policies import claim_of, rules_for, standing_of
+from bookings.policy import is_late_cancel, needs_approval
 from bookings.rules import Wish, lane_objection, preset_objection
 from bookings.settling import (
     NOT_YOURS,
@@ -10,12 +13,13 @@ from bookings.settling import (
     Answer,
     Held,
     change,
+    confirm_or_ask,
     hold,
     place,
     settle,
     tell,
 )
-from bookings.states import State, Status
+from bookings.states import Lapse, State, Status
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 
 RELEASE_INSTEAD = Refusal("wrong_state", "This booking is in progress: release it instead.")
@@ -55,8 +59,9 @@ def reject(booking: Booking, *, actor: User) -> Answer:
 def restore(booking: Booking, *, actor: User) -> Answer:
     """Bring back what is left of a cancelled booking, or, for administrators, of a rejected one.
 
-    Refusals: not_yours, not_administrator, wrong_state, too_late, lane_disabled, unknown_preset,
-    slot_taken (SlotTaken), busy.
+    The rules judge it as a new claim but for its times, which nobody chose. Refusals: not_yours,
+    not_administrator, wrong_state, too_late, lane_disabled, unknown_preset, rules_broken
+    (RulesBroken), slot_taken (SlotTaken), busy.
     """
 
     def under_lock() -> Answer:
@@ -104,10 +109,20 @@ def _reject(held: Held) -> Answer:
 
 
 def _give_up(held: Held, state: State) -> Answer:
+    if state is State.CANCELLED and _is_late(held):
+        held.booking.lapse = Lapse.LATE_CANCEL
     held.booking.state = state
-    held.booking.save(update_fields=["state", "decided_by"])
+    held.booking.save(update_fields=["state", "decided_by", "lapse"])
     tell(held.booking, state.value, held.actor, held.now)
     return held.booking
+
+
+def _is_late(held: Held) -> bool:
+    """Whether its owner gives up what was theirs too late for others to use it."""
+    booking = held.booking
+    if booking.state != State.CONFIRMED or held.actor.pk != booking.owner_id:
+        return False
+    return is_late_cancel(rules_for(booking.owner, booking.lane), booking.start, held.now)
 
 
 def _restore_objection(held: Held) -> Refusal | None:
@@ -129,10 +144,15 @@ def _restore(held: Held) -> Answer:
     refusal = lane_objection(lane) or preset_objection(wish)
     if refusal:
         return refusal
-    is_confirmed = held.actor.is_staff or not lane.needs_approval
-    booking.state = State.CONFIRMED if is_confirmed else State.PENDING
-    booking.confirmed_at = now if is_confirmed else None
-    refusal = place(booking, now)
+    standing = standing_of(booking.owner, lane, now, but=booking.pk)
+    claim = claim_of(booking, now, is_kept=True)
+    refusal = objection(standing, claim, but=booking.pk)
+    if refusal:
+        return refusal
+    is_asked = not held.actor.is_staff and needs_approval(standing.rules, claim)
+    confirm_or_ask(booking, now, is_asked=is_asked)
+    booking.lapse = ""
+    refusal = place(booking, standing, claim)
     if refusal:
         return refusal
     tell(booking, "restored", held.actor, now)

@@ -11,11 +11,12 @@ from django.db import models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor as Editor
 from django.db.models import F, Func, Q
 
+from bookings.policy_rows import Policy
 from bookings.querysets import BookingQuerySet
-from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, Kind, State, Status
+from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, Kind, Lapse, State, Status
 from lanes.models import Lane, Preset, PresetRevision
 
-__all__ = ["OCCUPYING", "Booking", "Kind", "State", "Status"]
+__all__ = ["OCCUPYING", "Booking", "Kind", "Lapse", "Policy", "State", "Status"]
 
 
 class TstzRange(Func):
@@ -85,6 +86,20 @@ class Booking(models.Model):
     created_at = models.DateTimeField()
     confirmed_at = models.DateTimeField(null=True, blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
+    asked_at = models.DateTimeField(
+        null=True, help_text="Since when it waits for approval, or last did."
+    )
+    first_request_at = models.DateTimeField(
+        null=True, help_text="The first request in its time that was answered; the gateway tells."
+    )
+    lapse = models.CharField(
+        max_length=11,
+        choices=Lapse,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Quotas count it whole: it was cancelled late, or nobody came.",
+    )
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -102,6 +117,7 @@ class Booking(models.Model):
             # SQLite uses no partial index for bound values, and the planner reads this often.
             models.Index(fields=["lane", "state", "end"], name="bookings_by_end"),
             models.Index(fields=["owner", "-start"], name="bookings_of_owner"),
+            models.Index(fields=["owner", "original_end"], name="bookings_of_owner_by_end"),
         ]
         constraints: ClassVar = [
             models.CheckConstraint(
@@ -121,7 +137,7 @@ class Booking(models.Model):
             ),
             # Another state would slip past the overlap guards, which list those that occupy.
             models.CheckConstraint(
-                condition=Q(state__in=("pending", "confirmed", "rejected", "cancelled")),
+                condition=Q(state__in=("pending", "confirmed", "rejected", "cancelled", "expired")),
                 name="bookings_state_known",
                 violation_error_message="There is no such state of a booking.",
             ),

@@ -1,24 +1,46 @@
 """Refusals of the booking services."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from bookings.policy import Broken
 from lanes.refusals import Refusal
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """[start, end) in UTC; `booking_id` names the booking that holds it, if one does."""
+    """[start, end) in UTC; `booking_id` names the booking that holds it, if one does; `is_now`: it
+    is to be had by leaving the start out, as it will have passed when it is asked for."""
 
     start: datetime
     end: datetime
     booking_id: int | None = None
+    is_now: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class SlotTaken(Refusal):
-    """Somebody holds the lane in that time: what is in the way, and the nearest free slots of
-    the same length (before and after, when there are such)."""
+class Offering(Refusal):
+    """What is in the way, and up to three slots near it that are free and break no rule."""
 
     conflicts: tuple[Interval, ...] = ()
     nearest: tuple[Interval, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTaken(Offering):
+    """Somebody holds the lane in that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRule:
+    """A rule that a wish breaks, and the words for it; numbers in the units of `Broken`."""
+
+    broken: Broken
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class RulesBroken(Offering):
+    """Every rule that a wish breaks (code rules_broken); somebody may hold the time as well."""
+
+    broken: tuple[BrokenRule, ...] = ()

@@ -9,9 +9,12 @@ from functools import partial
 
 from django.contrib.auth.models import User
 
+from bookings.availability import objection
 from bookings.changes import extend, move
 from bookings.endings import approve, cancel, reject, release, restore
 from bookings.models import Booking
+from bookings.policies import Standing, claim_of, standing_of
+from bookings.policy import needs_approval
 from bookings.rules import (
     NAIVE,
     Wish,
@@ -23,8 +26,7 @@ from bookings.rules import (
     purpose_objection,
     time_objection,
 )
-from bookings.settling import GONE, Answer, lock, place, settle, tell
-from bookings.states import State
+from bookings.settling import GONE, Answer, confirm_or_ask, lock, place, settle, tell
 from lanes import clock
 from lanes.models import Lane, Preset
 
@@ -43,9 +45,10 @@ def book(  # noqa: PLR0913 - what is wished, all by name
 ) -> Answer:
     """Book [start, end) for a member; without a start, from now.
 
-    Pending where the lane needs approval and the owner is no administrator. Refusals: naive_time,
+    Pending where rules want approval and the owner is no administrator. Refusals: naive_time,
     ends_before_start, in_the_past, too_far, wrong_kind, unknown_preset, bad_purpose,
-    lane_disabled, slot_taken (SlotTaken), busy, wrong_state (lane deleted meanwhile).
+    lane_disabled, rules_broken (RulesBroken), slot_taken (SlotTaken), busy, wrong_state (lane
+    deleted meanwhile).
     """
     if is_naive(start, end):
         return NAIVE
@@ -76,17 +79,19 @@ def _book(
     )
     if refusal:
         return refusal
-    booking = _new(owner, wish, purpose, now)
-    refusal = place(booking, now)
+    standing = standing_of(owner, lane, now)
+    booking = _new(standing, wish, purpose)
+    claim = claim_of(booking, now)
+    refusal = objection(standing, claim) or place(booking, standing, claim)
     if refusal:
         return refusal
     tell(booking, "created", owner, now)
     return booking
 
 
-def _new(owner: User, wish: Wish, purpose: str, now: datetime) -> Booking:
-    is_confirmed = owner.is_staff or not wish.lane.needs_approval
-    return Booking(
+def _new(standing: Standing, wish: Wish, purpose: str) -> Booking:
+    owner, now = standing.owner, standing.now
+    booking = Booking(
         lane=wish.lane,
         owner=owner,
         kind=wish.kind,
@@ -94,8 +99,9 @@ def _new(owner: User, wish: Wish, purpose: str, now: datetime) -> Booking:
         start=wish.start,
         end=wish.end,
         original_end=wish.end,
-        state=State.CONFIRMED if is_confirmed else State.PENDING,
-        confirmed_at=now if is_confirmed else None,
         created_at=now,
         purpose=purpose.strip(),
     )
+    is_asked = not owner.is_staff and needs_approval(standing.rules, claim_of(booking, now))
+    confirm_or_ask(booking, now, is_asked=is_asked)
+    return booking

@@ -16,8 +16,10 @@ from django.utils import timezone
 from bookings.availability import obstacle, slot_taken
 from bookings.guards import Verdict, verdict
 from bookings.models import Booking
-from bookings.refusals import Interval, SlotTaken
-from bookings.states import OCCUPYING
+from bookings.policies import Standing
+from bookings.policy import Claim
+from bookings.refusals import SlotTaken
+from bookings.states import OCCUPYING, State
 from lanes import clock, ticks
 from lanes.events import add_event
 from lanes.models import Lane
@@ -51,6 +53,15 @@ OF_OTHERS = {
     "approved": marked("{actor} approved the booking of {owner}: {what}, {start} to {end}"),
     "rejected": marked("{actor} rejected the booking of {owner}: {what}, {start} to {end}"),
     "restored": marked("{actor} restored the booking of {owner}: {what}, {start} to {end}"),
+}
+BY_RULE = {
+    "expired": marked(
+        "The booking of {owner} has expired, as nobody approved it in time: {what}, {start} to {end}"
+    ),
+    "no_show": marked(
+        "The booking of {owner} is released, as nobody sent a request for {minutes} minutes: "
+        "{what}, {start} to {end}"
+    ),
 }
 LOCK_SECONDS = 10.0  # how long to wait for another's lock on PostgreSQL; for SQLite see settings
 
@@ -121,10 +132,9 @@ def lock(owner_pk: int, lane_pks: Collection[int]) -> dict[int, Lane]:
     return {lane.pk: lane for lane in lanes}
 
 
-def place(booking: Booking, now: datetime) -> SlotTaken | None:
+def place(booking: Booking, standing: Standing, claim: Claim) -> SlotTaken | None:
     """Save a booking that claims time, unless others hold some of it."""
-    wanted = Interval(booking.start, booking.end)
-    refusal = obstacle(booking.lane, wanted, now, but=booking.pk)
+    refusal = obstacle(standing, claim, but=booking.pk)
     if refusal:
         return refusal
     try:
@@ -133,9 +143,17 @@ def place(booking: Booking, now: datetime) -> SlotTaken | None:
     except IntegrityError as error:
         if verdict(error) is not Verdict.OVERLAP:
             raise
-        found = obstacle(booking.lane, wanted, now, but=booking.pk)
-        return found or slot_taken(booking.lane, wanted, now, (), but=booking.pk)
+        found = obstacle(standing, claim, but=booking.pk)
+        return found or slot_taken(standing, claim, (), but=booking.pk)
     return None
+
+
+def confirm_or_ask(booking: Booking, now: datetime, *, is_asked: bool) -> None:
+    """Confirm it, or, where an administrator is asked, have it wait from now."""
+    booking.state = State.PENDING if is_asked else State.CONFIRMED
+    booking.confirmed_at = None if is_asked else now
+    if is_asked:
+        booking.asked_at = now
 
 
 def tell(
@@ -149,20 +167,42 @@ def tell(
     sentence = _sentence(booking, done, actor, now)
     if left:
         sentence = said("{sentence}, on {lane}", sentence=sentence, lane=booking.lane.slug)
-    add_event(lane, now, f"booking.{done}", sentence, actor=actor)
+    _tell(booking, lane, (f"booking.{done}", sentence), now, actor)
+
+
+def tell_rule(booking: Booking, done: str, now: datetime, *, minutes: int = 0) -> None:
+    """The same where no person did it but a rule; `done` is one of BY_RULE."""
+    owner = booking.owner.username
+    sentence = said(BY_RULE[done], owner=owner, minutes=minutes, **_what_and_when(booking, now))
+    _tell(booking, booking.lane, (f"booking.{done}", sentence), now, None)
+
+
+def _tell(
+    booking: Booking, lane: Lane, event: tuple[str, str], now: datetime, actor: User | None
+) -> None:
+    kind, sentence = event
+    add_event(lane, now, kind, sentence, actor=actor)
     ticks.plan_soon()
-    log.info("booking %s booking=%s lane=%s actor=%s", done, booking.pk, lane.slug, actor.pk)
+    who = actor.pk if actor else "rules"
+    log.info("%s booking=%s lane=%s actor=%s", kind, booking.pk, lane.slug, who)
 
 
 def _sentence(booking: Booking, done: str, actor: User, now: datetime) -> Words:
     """Who did what with whose booking, such as "ada moved the booking of bo: …"."""
+    facts = _what_and_when(booking, now)
+    if booking.owner_id == actor.pk:
+        return said(OWN[done], actor=actor.username, **facts)
+    return said(OF_OTHERS[done], actor=actor.username, owner=booking.owner.username, **facts)
+
+
+def _what_and_when(booking: Booking, now: datetime) -> dict[str, str | At]:
     zone = timezone.get_default_timezone()
     what = booking.preset.slug if booking.preset else said("the whole GPU")
-    times = {"start": At(booking.start, now, zone), "end": At(booking.end, now, zone)}
-    if booking.owner_id == actor.pk:
-        return said(OWN[done], actor=actor.username, what=what, **times)
-    owner = booking.owner.username
-    return said(OF_OTHERS[done], actor=actor.username, owner=owner, what=what, **times)
+    return {
+        "what": what,
+        "start": At(booking.start, now, zone),
+        "end": At(booking.end, now, zone),
+    }
 
 
 def _objection(held: Held, *, is_for_staff: bool) -> Refusal | None:

@@ -20,6 +20,14 @@ class State(models.TextChoices):
     CONFIRMED = "confirmed", "Confirmed"
     REJECTED = "rejected", "Rejected"
     CANCELLED = "cancelled", "Cancelled"
+    EXPIRED = "expired", "Never approved"
+
+
+class Lapse(models.TextChoices):
+    """Why quotas count the whole time of a booking that was not kept to its end."""
+
+    LATE_CANCEL = "late_cancel", "Cancelled late"
+    NO_SHOW = "no_show", "Nobody came"
 
 
 class Status(models.TextChoices):

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from django.template import Context, Template
 
+from bookings.policies import standing_of
 from bookings.refusals import Interval, SlotTaken
 from lanes.models import Lane, LoadRecord, Phase, Preset
-from slotserve.web.outlook import Asked, Scene, expectations, outlook, taken
+from slotserve.web.outlook import Asked, Scene, expectations, in_the_way, outlook
 from slotserve.web.rows import offers
 from tests import browser_pages as pages
 from tests import builders
@@ -134,10 +135,18 @@ def test_a_file_larger_than_the_gpu_memory_is_pointed_out(lane: Lane) -> None:
 
 def test_a_taken_time_is_said_before_it_is_sent(lane: Lane) -> None:
     builders.booking(lane=lane, kind="gpu", start=at(0), end=at(60))
-    assert taken(Asked(lane, None, None, at(30)), at(0)) is not None
-    assert taken(Asked(lane, None, at(60), at(90)), at(0)) is None
-    assert taken(Asked(lane, None, None, None), at(0)) is None  # no end yet
-    assert taken(Asked(lane, None, at(-60), at(-30)), at(0)) is None  # nonsense is the service's
+    standing = standing_of(builders.person("member"), lane, at(0))
+    assert in_the_way(Asked(lane, None, None, at(30)), standing) is not None
+    assert in_the_way(Asked(lane, None, at(60), at(90)), standing) is None
+    assert in_the_way(Asked(lane, None, None, None), standing) is None  # no end yet
+    nonsense = Asked(lane, None, at(-60), at(-30))
+    assert in_the_way(nonsense, standing) is None  # that is the service's
+
+
+def test_a_slot_that_begins_now_is_offered_by_leaving_the_start_out() -> None:
+    nearest = (Interval(at(0), at(40), is_now=True),)
+    (offer,) = offers(SlotTaken("slot_taken", "", nearest=nearest), {"lane": "demo"})
+    assert offer.query == "lane=demo&begins=now&end=2030-01-15T12%3A40"
 
 
 def test_free_slots_are_offered_in_whole_minutes_inside_them() -> None:

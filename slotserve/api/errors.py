@@ -12,7 +12,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler
 
 from bookings.deleting import InTheWay
-from bookings.refusals import Interval, SlotTaken
+from bookings.refusals import BrokenRule, Interval, Offering, RulesBroken
 from lanes.plain_words import plain
 from lanes.refusals import Refusal
 
@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 STATUS_OF = {
     "not_found": status.HTTP_404_NOT_FOUND,
     "slot_taken": status.HTTP_409_CONFLICT,
+    "rules_broken": status.HTTP_422_UNPROCESSABLE_ENTITY,
     "wrong_state": status.HTTP_409_CONFLICT,
     "changed": status.HTTP_409_CONFLICT,
     "too_late": status.HTTP_409_CONFLICT,
@@ -46,7 +47,9 @@ STATUS_OF = {
 def refuse(refusal: Refusal) -> Response:
     """A service's refusal as an answer; what is not listed is the caller's mistake: 400."""
     body: dict[str, Any] = {"code": refusal.code, "detail": refusal.words}
-    if isinstance(refusal, SlotTaken):
+    if isinstance(refusal, RulesBroken):
+        body["broken"] = [_broken(rule) for rule in refusal.broken]
+    if isinstance(refusal, Offering):
         body["conflicts"] = [_interval(i) for i in refusal.conflicts]
         body["nearest"] = [_interval(i) for i in refusal.nearest]
     if isinstance(refusal, InTheWay):
@@ -98,4 +101,12 @@ def _words(value: object) -> str:
 
 
 def _interval(interval: Interval) -> dict[str, Any]:
-    return {"start": interval.start, "end": interval.end, "booking": interval.booking_id}
+    shown = {"start": interval.start, "end": interval.end, "booking": interval.booking_id}
+    return shown | ({"now": True} if interval.is_now else {})
+
+
+def _broken(rule: BrokenRule) -> dict[str, Any]:
+    """A rule with its numbers, in the units that docs/api.md names."""
+    broken = rule.broken
+    numbers = {"limit": broken.limit, "used": broken.used, "asked": broken.asked}
+    return {"code": broken.code.value, "detail": rule.words, **numbers, "day": broken.day}

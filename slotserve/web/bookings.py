@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from bookings import services
 from bookings.models import Booking, State
-from bookings.refusals import SlotTaken
+from bookings.policies import standing_of
+from bookings.refusals import Offering
 from lanes import clock
 from lanes.fitting import warnings
 from lanes.models import Lane
@@ -23,7 +24,7 @@ from lanes.refusals import Refusal
 from slotserve.web.access import came_from, members_only
 from slotserve.web.answers import member, say
 from slotserve.web.forms import BookForm, ExtendForm
-from slotserve.web.outlook import Asked, outlook, taken
+from slotserve.web.outlook import Asked, in_the_way, must_wait, outlook
 from slotserve.web.rows import offers, rows
 
 PAST_SHOWN = 20
@@ -68,11 +69,12 @@ def expect(request: HttpRequest) -> HttpResponse:
     asked = _asked(form)
     if asked is None:
         return render(request, "_expect.html")
-    refusal = taken(asked, now)
-    is_ready_to_say = "what" in form.cleaned_data and refusal is None
+    standing = standing_of(member(request), asked.lane, now)
+    is_ready_to_say = "what" in form.cleaned_data
+    refusal = in_the_way(asked, standing) if is_ready_to_say else None
     context = {
-        "sentences": outlook(asked, now) if is_ready_to_say else (),
-        "needs_approval": asked.lane.needs_approval and not member(request).is_staff,
+        "sentences": outlook(asked, now) if is_ready_to_say and not refusal else (),
+        "needs_approval": is_ready_to_say and must_wait(asked, standing),
         **_beside(request, asked.lane, form, refusal, now),
     }
     return render(request, "_expect.html", context)
@@ -148,7 +150,7 @@ def _beside(
     return {
         "lane": lane,
         "refusal": refusal,
-        "offers": offers(refusal if isinstance(refusal, SlotTaken) else None, kept),
+        "offers": offers(refusal if isinstance(refusal, Offering) else None, kept),
         "rows": rows(claims[:CLAIMS_SHOWN], member(request), now),
     }
 

@@ -7,9 +7,11 @@ from datetime import datetime
 from django.conf import settings
 from django.utils import timezone
 
-from bookings.availability import obstacle
+from bookings.availability import objection, obstacle
 from bookings.models import Booking, Kind, State
-from bookings.refusals import Interval, SlotTaken
+from bookings.policies import Standing
+from bookings.policy import Claim, needs_approval
+from bookings.refusals import Offering
 from bookings.warmth import warm_at
 from lanes.estimates import load_estimates, mean_loads
 from lanes.fitting import is_too_large, warning
@@ -61,12 +63,24 @@ def outlook(asked: Asked, now: datetime) -> list[str]:
     return said
 
 
-def taken(asked: Asked, now: datetime) -> SlotTaken | None:
-    """What is in the way of this wish, if its times are known and make sense."""
+def in_the_way(asked: Asked, standing: Standing) -> Offering | None:
+    """What is in the way of this wish, rules or others, if its times are known and make sense."""
+    now = standing.now
     start = asked.start or now
     if asked.end is None or not now <= start < asked.end:
         return None
-    return obstacle(asked.lane, Interval(start, asked.end), now)
+    preset = asked.preset.pk if asked.preset else None
+    claim = Claim(asked.lane.pk, start, asked.end, preset, starts_now=asked.start is None)
+    return objection(standing, claim) or obstacle(standing, claim)
+
+
+def must_wait(asked: Asked, standing: Standing) -> bool:
+    """Whether an administrator has to approve it, as far as its times are known."""
+    start = asked.start or standing.now
+    end = asked.end if asked.end and asked.end > start else start
+    preset = asked.preset.pk if asked.preset else None
+    claim = Claim(asked.lane.pk, start, end, preset)
+    return not standing.owner.is_staff and needs_approval(standing.rules, claim)
 
 
 def _waiting(scene: Scene) -> str:

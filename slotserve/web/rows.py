@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from bookings.models import Booking, Status
-from bookings.refusals import SlotTaken
+from bookings.refusals import Offering
 
 MINUTE = timedelta(minutes=1)
 
@@ -51,7 +51,7 @@ def rows(bookings: Iterable[Booking], user: User, now: datetime) -> list[Row]:
     ]
 
 
-def offers(refusal: SlotTaken | None, typed: dict[str, str]) -> list[Offer]:
+def offers(refusal: Offering | None, typed: dict[str, str]) -> list[Offer]:
     """The free slots of a refusal as links that keep what else was typed.
 
     Pickers know minutes: the part of the slot between its first and its last whole minute.
@@ -61,8 +61,10 @@ def offers(refusal: SlotTaken | None, typed: dict[str, str]) -> list[Offer]:
         start = (slot.start + MINUTE - timedelta.resolution).replace(second=0, microsecond=0)
         end = slot.end.replace(second=0, microsecond=0)
         if start < end:
-            times = {"begins": "later", "start": _picked(start), "end": _picked(end)}
-            found.append(Offer(start, end, urlencode(typed | times)))
+            begins = (
+                {"begins": "now"} if slot.is_now else {"begins": "later", "start": _picked(start)}
+            )
+            found.append(Offer(start, end, urlencode(typed | begins | {"end": _picked(end)})))
     return found
 
 
