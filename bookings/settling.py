@@ -56,7 +56,7 @@ OF_OTHERS = {
 }
 BY_RULE = {
     "expired": marked(
-        "The booking of {owner} has expired, as nobody approved it in time: {what}, {start} to {end}"
+        "The booking of {owner} expired, as nobody approved it: {what}, {start} to {end}"
     ),
     "no_show": marked(
         "The booking of {owner} is released, as nobody sent a request for {minutes} minutes: "
