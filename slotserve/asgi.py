@@ -1,11 +1,13 @@
 """The web process as an ASGI application."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import IO, Any
 
 import django
+from asgiref.sync import SyncToAsync
 from django.core.exceptions import SuspiciousOperation
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.db import connections
 from django.http import HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 
@@ -26,6 +28,26 @@ class Handler(ASGIHandler):
             return super().create_request(scope, body_file)
         except SuspiciousOperation:
             return None, HttpResponseBadRequest(_JSON, content_type="application/json")
+
+    async def send_response(
+        self, response: HttpResponseBase, send: Callable[[Mapping[str, Any]], Awaitable[None]]
+    ) -> None:
+        """A stream keeps no thread: a page that listens costs a connection and some memory."""
+        if response.streaming:
+            _let_thread_go()
+        await super().send_response(response, send)
+
+
+def _let_thread_go() -> None:
+    """The one that this request's synchronous parts ran in; what comes later gets another.
+
+    With it goes its database connection.
+    """
+    context = SyncToAsync.thread_sensitive_context.get(None)
+    thread = SyncToAsync.context_to_thread_executor.pop(context, None) if context else None
+    if thread is not None:
+        thread.submit(connections.close_all)
+        thread.shutdown(wait=False)
 
 
 _JSON = b'{"code": "bad_request", "detail": "This request could not be read."}'

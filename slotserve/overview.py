@@ -14,6 +14,7 @@ from lanes.fitting import warnings
 from lanes.log_reading import may_read
 from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
 from lanes.reporting import REFUSED
+from slotserve.live.state import digest_of
 from slotserve.troubles import Trouble, trouble_of
 
 CLAIMS_SHOWN = 2  # the one in progress and the next
@@ -61,6 +62,11 @@ class LaneOverview:
         return round(100 * (self.progress or 0))
 
     @property
+    def load_age(self) -> int:
+        """For how many seconds the runtime has existed."""
+        return int((self.now - self.runtime.started_at).total_seconds()) if self.runtime else 0
+
+    @property
     def is_switching(self) -> bool:
         """Whether the lane is on its way from one server to another."""
         return self.phase in {Phase.STARTING, Phase.DRAINING, Phase.STOPPING}
@@ -70,6 +76,11 @@ class LaneOverview:
         """Until a load is expected to end; 0 when it takes longer than expected."""
         left = (self.estimate or 0.0) * (1 - (self.progress or 0.0))
         return round(left) if (self.progress or 0.0) < ALMOST else 0
+
+    @property
+    def digest(self) -> str:
+        """Differs whenever what people see of the lane does; the same for every viewer."""
+        return digest_of(*_lane_facts(self), *_claim_facts(self), *_server_facts(self))
 
     @property
     def is_host_silent(self) -> bool:
@@ -95,9 +106,9 @@ class _Facts:
 
 def lanes_for_people() -> QuerySet[Lane]:
     """Every lane with what its pages need beside it."""
-    return Lane.objects.select_related(
-        "host", "default_preset__current__model_file"
-    ).prefetch_related("gpus")
+    newest = LaneEvent.objects.filter(lane=OuterRef("pk")).order_by("-at", "-pk").values("pk")[:1]
+    lanes = Lane.objects.select_related("host", "default_preset__current__model_file")
+    return lanes.prefetch_related("gpus").annotate(newest_event=Subquery(newest))
 
 
 def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOverview]:
@@ -119,6 +130,41 @@ def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOv
         estimates=load_estimates([(r.lane_id, r.revision.preset_id) for r in runtimes.values()]),
     )
     return [_overview(lane, facts) for lane in lanes]
+
+
+def _lane_facts(view: LaneOverview) -> tuple[object, ...]:
+    lane, host, choice = view.lane, view.lane.host, view.choice
+    return (
+        *(lane.name, lane.enabled, lane.needs_approval, lane.default_preset_id),
+        *(host.name, host.seen_at is None, _stamp(host.unreachable_since)),
+        *((choice.pk, _stamp(choice.until)) if choice else ()),
+        getattr(lane, "newest_event", None),
+    )
+
+
+def _claim_facts(view: LaneOverview) -> list[tuple[object, ...]]:
+    claims = (view.booking, view.next_booking)
+    return [
+        (claim.pk, _stamp(claim.start), _stamp(claim.end), claim.owner_id, claim.preset_id)
+        if claim
+        else ()
+        for claim in claims
+    ]
+
+
+def _server_facts(view: LaneOverview) -> tuple[object, ...]:
+    order, runtime, trouble = view.order, view.runtime, view.trouble
+    estimate = None if view.progress is None else round(view.estimate or 0)
+    return (
+        (order.generation, order.rule, order.sentence, order.is_fallback) if order else (),
+        (runtime.pk, view.phase, _stamp(runtime.drain_until), runtime.reason) if runtime else (),
+        (trouble.revision.pk, trouble.count, _stamp(trouble.retry_at)) if trouble else (),
+        (view.held_up, estimate),
+    )
+
+
+def _stamp(moment: datetime | None) -> float | None:
+    return moment.timestamp() if moment else None
 
 
 def recent_events(lane: Lane, limit: int = 20) -> QuerySet[LaneEvent]:

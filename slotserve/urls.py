@@ -11,6 +11,7 @@ from slotserve.web import (
     gpus,
     hosts,
     lanes,
+    live,
     logs,
     models,
     notice_pages,
@@ -30,6 +31,7 @@ handler500 = "slotserve.api.fallback.server_error"
 
 urlpatterns = [
     path("", lanes.overview, name="overview"),
+    path("events/", live.events, name="events"),
     path("lanes/<str:slug>/", lanes.lane, name="lane"),
     path("lanes/<str:slug>/choose/", lanes.choose, name="choose"),
     path("lanes/<str:slug>/clear-choice/", lanes.clear_choice, name="clear-choice"),

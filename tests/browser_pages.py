@@ -1,7 +1,6 @@
 """Pages in a real Chromium: members with a window each, and what the browser complained of."""
 
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Playwright
 
 from lanes import clock
 from lanes.models import Lane, Order, Phase, Preset, Runtime
+from tests import web_server
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -92,9 +92,9 @@ def windows(browser: Browser, address: str) -> Iterator[Windows]:
 
 
 def _until_nothing_is_answered() -> None:
-    """The live server's threads use the database, which is emptied after the test."""
+    """The live server uses the database, which is emptied after the test."""
     deadline = time.monotonic() + WAIT_MS / 1000
-    while any("process_request_thread" in thread.name for thread in threading.enumerate()):
+    while any(server.is_answering for server in web_server.running):
         assert time.monotonic() < deadline, "the live server still answers somebody who has gone"
         time.sleep(0.02)
 

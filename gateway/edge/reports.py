@@ -25,11 +25,13 @@ class Reporter:
         edge_id: str,
         clock: EdgeClock,
         facts: Callable[[], tuple[Table | None, Mapping[str, int]]],
+        waiting: Callable[[], Mapping[str, int]] = dict,
     ) -> None:
         self._tell = tell
         self._edge_id = edge_id
         self._clock = clock
         self._facts = facts
+        self._waiting = waiting
         self._changed = asyncio.Event()
         self._urgent = asyncio.Event()
         self._is_silent = False
@@ -74,10 +76,11 @@ class Reporter:
         await self._tell(self._report(goodbye=goodbye))
 
     def _report(self, *, goodbye: bool) -> EdgeReport:
-        table, counts = self._facts()
+        (table, counts), waiting = self._facts(), self._waiting()
         lanes = {} if table is None else table.lanes
         seen = {
-            slug: LaneCount(lane.generation, counts.get(slug, 0)) for slug, lane in lanes.items()
+            slug: LaneCount(lane.generation, counts.get(slug, 0), waiting.get(slug, 0))
+            for slug, lane in lanes.items()
         }
         gone = {slug: LaneCount(0, count) for slug, count in counts.items() if slug not in lanes}
         at_ms = int(self._clock.valkey_now() * 1000)

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from lanes import clock
 from lanes.models import Lane
 from slotserve import gpus
+from slotserve.live.reading import cards_digest
 from slotserve.overview import lanes_for_people
 from slotserve.web.access import members_only
 from slotserve.web.gpu_picture import draw
@@ -35,7 +36,9 @@ def lane_day(request: HttpRequest, slug: str) -> HttpResponse:
 def cards_context(lane: Lane, now: datetime) -> dict[str, Any]:
     """What the fragment of cards is made of."""
     driver = gpus.drivers([lane.host]).get(lane.host_id)
-    return {"lane": lane, "cards": gpus.cards_of_lane(lane, now), "driver": driver}
+    cards = gpus.cards_of_lane(lane, now)
+    digest = cards_digest((card.gpu for card in cards), now)
+    return {"lane": lane, "cards": cards, "cards_digest": digest, "driver": driver}
 
 
 def day_context(lane: Lane, now: datetime) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from bookings import choices
 from lanes import clock
 from lanes.models import Lane
 from lanes.refusals import Refusal
+from slotserve.live.reading import lanes_digest
 from slotserve.overview import lanes_for_people, overviews, recent_events
 from slotserve.web.access import members_only, staff_required
 from slotserve.web.answers import member, say
 from slotserve.web.forms import ChooseForm
 from slotserve.web.gpus import cards_context, day_context
-from slotserve.web.notices import notice
+from slotserve.web.notices import notice_context
 from slotserve.web.rows import rows
 
 CLAIMS_SHOWN = 20
@@ -27,11 +28,20 @@ CLAIMS_SHOWN = 20
 @members_only
 @require_safe
 def overview(request: HttpRequest) -> HttpResponse:
-    """All lanes with what they do now; the fragment alone for a refresh."""
+    """All lanes with what they do now; for a refresh the fragment alone, or one lane's card."""
     now = clock.database_now()
+    if request.htmx and "lane" in request.GET:  # type: ignore[attr-defined]
+        lane = get_object_or_404(lanes_for_people(), slug=request.GET["lane"])
+        (view,) = overviews([lane], now, member(request))
+        return render(request, "_lane_card.html", {"view": view})
     lanes = overviews(lanes_for_people().order_by("name"), now, member(request))
+    context = {
+        "lanes": lanes,
+        "lanes_digest": lanes_digest(view.lane.slug for view in lanes),
+        **notice_context(now),
+    }
     template = "_lanes.html" if request.htmx else "overview.html"  # type: ignore[attr-defined]
-    return render(request, template, {"lanes": lanes, "notice": notice(now)})
+    return render(request, template, context)
 
 
 @members_only
@@ -96,7 +106,7 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
     context = {
         "view": view,
         "may_retry": view.trouble is not None and choices.may_retry(lane, member(request), now),
-        "notice": notice(now),
+        **notice_context(now),
         "lane": lane,
         "events": recent_events(lane),
         "rows": rows(claims, member(request), now),

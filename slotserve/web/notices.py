@@ -8,6 +8,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from lanes import ticks
+from slotserve.live.state import digest_of
 from wire.edges import TABLE_HEAD
 from wire.words import clock as words_of
 
@@ -22,18 +23,37 @@ BROKER_AWAY = (
 NEVER_TOLD = "The gateway has been told nothing yet: are beat and the plan worker running?"
 
 
+def standing(now: datetime) -> float | None:
+    """What is wrong with the whole installation, as a number for `notice`; None: all is well."""
+    confirmed_at = float(cache.get_or_set(_KEY, _confirmed_at, KEPT_SECONDS) or _NEVER)
+    if confirmed_at in {_AWAY, _NEVER}:
+        return confirmed_at
+    is_well = datetime.fromtimestamp(confirmed_at, UTC) >= now - SILENT
+    return None if is_well else confirmed_at
+
+
 def notice(now: datetime) -> str:
     """What people should know of the whole installation; empty when all is well."""
-    confirmed_at = float(cache.get_or_set(_KEY, _confirmed_at, KEPT_SECONDS) or _NEVER)
+    confirmed_at = standing(now)
+    if confirmed_at is None:
+        return ""
     if confirmed_at == _AWAY:
         return BROKER_AWAY
     if confirmed_at == _NEVER:
         return NEVER_TOLD
     since = datetime.fromtimestamp(confirmed_at, UTC)
-    if since >= now - SILENT:
-        return ""
     moment = words_of(since, now, timezone.get_current_timezone())
     return f"Nothing was planned since {moment}: are beat and the plan worker running?"
+
+
+def standing_digest(now: datetime) -> str:
+    """Of what `notice` says, in whatever zone and language."""
+    return digest_of(standing(now))
+
+
+def notice_context(now: datetime) -> dict[str, str]:
+    """For templates: the notice, and its digest by which a page knows that it is old."""
+    return {"notice": notice(now), "notice_digest": standing_digest(now)}
 
 
 def _confirmed_at() -> float:

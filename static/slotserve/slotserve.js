@@ -100,7 +100,7 @@
   document.addEventListener("htmx:afterRequest", function (event) {
     const status = event.detail.xhr.status;
     if (status === 404) window.location.reload(); // what the page shows is gone: say that instead
-    else sayConnection(status < 200 || status >= 400);
+    else sayConnection(status < 200 || status >= 400 || "streamLost" in document.body.dataset);
   });
   document.addEventListener("visibilitychange", refresh);
 

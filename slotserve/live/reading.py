@@ -1,0 +1,171 @@
+"""What is so now, for all lanes at once, in a fixed number of queries. Reads only."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import cast
+
+import redis
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db.models import Count, Max
+
+from bookings.models import Booking
+from lanes import clock, ticks
+from lanes.models import Gpu, Host, JoinToken, Lane, LaneEvent, Notice
+from slotserve.gpus import SILENT_AFTER
+from slotserve.live.state import Figures, State, digest_of
+from slotserve.overview import lanes_for_people, overviews
+from slotserve.web.notices import standing_digest
+from wire.edges import EDGES, SILENT_AFTER_SECONDS, EdgeReport, decode_report
+
+MEGABYTE = 2**20
+HOSTS_FRESH = timedelta(seconds=10)  # hosts look more often than their page need show
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who listens, by what they came with."""
+
+    user: int
+    session: str
+    password: str  # its hash; another one ends the sessions that came before
+    is_staff: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was found: for everybody, for each person, and who may listen no more."""
+
+    state: State
+    unread: dict[int, int] = field(default_factory=dict)  # notices, by user
+    barred: frozenset[Visitor] = frozenset()
+
+
+def look(visitors: Collection[Visitor], *, is_check: bool) -> Look:
+    """Look at all facts, and with `is_check` also at who may listen; about eighteen queries."""
+    unread = _unread({visitor.user for visitor in visitors})
+    return Look(read_state(), unread, barred(visitors) if is_check else frozenset())
+
+
+def read_state() -> State:
+    """Topics and figures. Without Valkey nobody knows what is in flight."""
+    now = clock.database_now()
+    views = overviews(lanes_for_people().order_by("name"), now, User())
+    cards = _cards()
+    topics = {
+        "lanes": lanes_digest(view.lane.slug for view in views),
+        "notice": standing_digest(now),
+        "minute": digest_of(now.timestamp() // 60),
+        "bookings": _bookings(),
+        "hosts": _hosts(now),
+    }
+    topics |= {f"lane:{view.lane.slug}": view.digest for view in views}
+    topics |= {f"gpus:{slug}": cards_digest(rows, now) for slug, rows in cards.items()}
+    return State(topics, _figures([view.lane for view in views], cards))
+
+
+def lanes_digest(slugs: Iterable[str]) -> str:
+    """Of which lanes there are."""
+    return digest_of(*sorted(slugs))
+
+
+def cards_digest(cards: Iterable[Gpu], now: datetime) -> str:
+    """Of a lane's cards: when each was read, and whether that is long ago."""
+    times = sorted((card.pk, _read_at(card)) for card in cards)
+    silent = [at is None or at < now - SILENT_AFTER for _, at in times]
+    return digest_of(*times, *silent)
+
+
+def barred(visitors: Collection[Visitor]) -> frozenset[Visitor]:
+    """Those whose session has ended, or whose account is not what it was; two queries."""
+    now = clock.database_now()
+    keys = {visitor.session for visitor in visitors}
+    sessions = Session.objects.filter(session_key__in=keys, expire_date__gt=now)
+    alive = set(sessions.values_list("session_key", flat=True))
+    users = User.objects.filter(pk__in={visitor.user for visitor in visitors}, is_active=True)
+    accounts = set(users.values_list("pk", "password", "is_staff"))
+    return frozenset(
+        visitor
+        for visitor in visitors
+        if visitor.session not in alive
+        or (visitor.user, visitor.password, visitor.is_staff) not in accounts
+    )
+
+
+def _unread(users: Collection[int]) -> dict[int, int]:
+    rows = Notice.objects.filter(recipient__in=users, read_at=None).order_by()
+    return dict(rows.values_list("recipient").annotate(Count("pk")))
+
+
+def _cards() -> dict[str, list[Gpu]]:
+    """The cards of each lane that has any."""
+    found: dict[str, list[Gpu]] = defaultdict(list)
+    links = Lane.gpus.through.objects.select_related("gpu__state", "lane")
+    for link in links.order_by("lane_id", "gpu_id"):
+        found[link.lane.slug].append(link.gpu)
+    return found
+
+
+def _read_at(card: Gpu) -> datetime | None:
+    state = getattr(card, "state", None)
+    return state.read_at if state else None
+
+
+def _bookings() -> str:
+    """Whatever is done to a booking, or happens to a lane, adds an event."""
+    events = LaneEvent.objects.aggregate(newest=Max("pk"))
+    return digest_of(events["newest"], Booking.objects.aggregate(newest=Max("pk"))["newest"])
+
+
+def _hosts(now: datetime) -> str:
+    rows = Host.objects.values_list("pk", "name", "address", "unreachable_since", "seen_at")
+    hosts = [
+        (*row[:4], row[4] and row[4].timestamp() // HOSTS_FRESH.total_seconds()) for row in rows
+    ]
+    tokens = JoinToken.objects.filter(made_at__gt=now - timedelta(days=31))
+    return digest_of(hosts, list(tokens.order_by("pk").values_list("pk", "used_at", "revoked_at")))
+
+
+def _figures(lanes: Iterable[Lane], cards: dict[str, list[Gpu]]) -> dict[str, Figures]:
+    reports = _reports()
+    return {
+        lane.slug: _traffic(lane.slug, reports) | _memory(cards.get(lane.slug, ()))
+        for lane in lanes
+    }
+
+
+def _traffic(slug: str, reports: list[EdgeReport] | None) -> dict[str, int | None]:
+    if reports is None:
+        return {"in_flight": None, "waiting": None}
+    counts = [report.lanes[slug] for report in reports if slug in report.lanes]
+    return {
+        "in_flight": sum(count.in_flight for count in counts),
+        "waiting": sum(count.waiting for count in counts),
+    }
+
+
+def _memory(cards: Iterable[Gpu]) -> dict[str, int | None]:
+    """MiB in use and in all, and how busy in percent; None: nobody knows."""
+    states = [getattr(card, "state", None) for card in cards]
+    used = [state.used_bytes for state in states if state and state.used_bytes is not None]
+    busy = [state.utilisation for state in states if state and state.utilisation is not None]
+    return {
+        "used": sum(used) // MEGABYTE if used else None,
+        "memory": sum(card.memory_bytes for card in cards) // MEGABYTE,
+        "busy": round(sum(busy) / len(busy)) if busy else None,
+    }
+
+
+def _reports() -> list[EdgeReport] | None:
+    """Of the edges that live; None: Valkey does not answer."""
+    try:
+        valkey = ticks.valkey()
+        now_ms = valkey.time()[0] * 1000
+        raw = cast(dict[bytes, bytes], valkey.hgetall(EDGES))
+    except redis.RedisError:
+        return None
+    found = (decode_report(name.decode(), payload) for name, payload in raw.items())
+    oldest = now_ms - SILENT_AFTER_SECONDS * 1000
+    return [report for report in found if report and not report.goodbye and report.at_ms > oldest]
