@@ -50,7 +50,9 @@ def facts() -> Facts:
 @pytest.fixture
 async def reporter(wall: Wall, facts: Facts) -> AsyncIterator[Reporter]:
     """A reporter that has just reported."""
-    made = Reporter(wall.tell, "edge-1", EdgeClock(), lambda: (facts.table, facts.counts), lambda: facts.waiting)
+    made = Reporter(
+        wall.tell, "edge-1", EdgeClock(), lambda: (facts.table, facts.counts), lambda: facts.waiting
+    )
     task = asyncio.create_task(made.run())
     await until(lambda: wall.reports)
     yield made
