@@ -13,7 +13,7 @@ COPY requirements.txt ./
 RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
 # Compiled here: the user below cannot write, and each start would compile all modules anew.
 COPY . ./
-RUN python -m compileall -q bookings gateway lanes slotserve wire manage.py
+RUN python -m compileall -q bookings gateway lanes notices slotserve wire manage.py
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 SLOTSERVE_DATA=/var/lib/slotserve
 USER 10001:10001

@@ -36,6 +36,7 @@ def _tell(failure: PresetFailure, now: datetime) -> int:
             f"{_what(failure)} for your slot {_slot(booking, now)}: {failure.reason}",
             joined(failure.failure_advice, TRIED_AGAIN),
             failure.lane,
+            booking=booking.pk,
         )
         told = tell_people([booking.owner], news, now)
     words = f"{_what(failure)}: {failure.reason}"

@@ -1,4 +1,4 @@
-"""Telling people what they should know: in the app, and by e-mail.
+"""Telling people what they should know: in the app; `notices` sends it on by other ways.
 
 A notice is about something with a name of its own, and one of the times that it came up. Telling a
 person of the same time again does nothing, so whoever notices something may say so at every look.
@@ -33,6 +33,8 @@ class News:
     advice: str = ""
     lane: Lane | None = None
     since: datetime | None = None
+    booking: int | None = None
+    is_quiet: bool = False  # listed as read already
 
     @property
     def key(self) -> str:
@@ -43,7 +45,7 @@ class News:
 def tell_people(people: Iterable[User], news: News, now: datetime) -> int:
     """Tell each of them, unless they were told of it before; how many were told now.
 
-    Who has an e-mail address gets one, too, once this transaction has been committed.
+    By which other ways they are told is decided once this transaction has been committed.
     """
     wanted = {person.pk: person for person in people if person.is_active}
     is_lately = Q(key__startswith=f"{news.about}:", at__gt=now - QUIET)
@@ -95,5 +97,6 @@ def _notice(person: User, news: News, now: datetime) -> Notice:
         sentence=news.sentence[:LONGEST],
         advice=news.advice[:LONGEST],
         at=now,
-        mail_from=now if person.email else None,
+        read_at=now if news.is_quiet else None,
+        booking_id_for=news.booking,
     )

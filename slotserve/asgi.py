@@ -11,10 +11,12 @@ from django.db import connections
 from django.http import HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 
+from slotserve.logs import hide_from_access_log
 from slotserve.reading_settings import settings_or_exit
 
 settings_or_exit()
 django.setup(set_prefix=False)
+hide_from_access_log()
 
 
 class Handler(ASGIHandler):

@@ -78,6 +78,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "lanes",
     "bookings",
+    "notices",
     "gateway",
     "slotserve",
 ]
@@ -289,9 +290,16 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "filters": {"short": {"()": "slotserve.logs.ShortRefusals"}},
+    "filters": {
+        "short": {"()": "slotserve.logs.ShortRefusals"},
+        "no_secrets": {"()": "slotserve.logs.NoSecrets"},
+    },
     "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["short"]}
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "plain",
+            "filters": ["short", "no_secrets"],
+        }
     },
     "root": {"handlers": ["console"], "level": read_text("SLOTSERVE_LOG_LEVEL", "INFO")},
     "loggers": {

@@ -9,6 +9,8 @@ from bookings.models import Booking, State
 from lanes import clock, host_watch
 from lanes.models import Host, HostReport, Lane, LaneEvent, Notice
 from lanes.version import code_version
+from notices.models import Delivery
+from notices.routing import route
 from tests import builders
 from tests.builders import NOON, at
 from tests.conftest import Moment
@@ -73,7 +75,8 @@ def test_who_has_an_address_gets_both_by_e_mail(lane: Lane, moment: Moment) -> N
     builders.booking(lane=lane, start=at(-10), owner=owner)
     look(lane, is_there=False)
     come_back(lane, moment)
-    assert Notice.objects.filter(recipient=owner, mail_from__isnull=False).count() == 2
+    route(moment.now)
+    assert Delivery.objects.filter(notice__recipient=owner, channel="mail").count() == 2
 
 
 # start in minutes, state -> told

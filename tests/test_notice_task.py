@@ -4,9 +4,9 @@ import pytest
 from django.conf import settings
 from django.core import mail
 
-from bookings import tasks
 from lanes import clock, ticks
 from lanes.models import Notice, PresetFailure
+from notices import tasks
 from slotserve.celery import app
 from tests import builders
 
@@ -34,6 +34,6 @@ def test_it_writes_what_is_due_and_sends_it() -> None:
     )
     tasks.tell("ss:tick:notices")
     tasks.tell()
-    assert Notice.objects.get().mail_from is None
+    assert Notice.objects.get().deliveries.get().state == "sent"
     assert [message.to for message in mail.outbox] == [["boss@example.org"]]
     assert mail.outbox[0].subject == "SlotServe: left: qwen does not run on left: Boom."

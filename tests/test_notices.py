@@ -9,9 +9,12 @@ from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client
 from pytest_django import Settings
 
-from lanes import clock, notice_mail, notices
+from lanes import clock, notices
 from lanes.models import Notice
 from lanes.notices import News
+from notices.mail import send_due
+from notices.models import Delivery
+from notices.routing import route
 from tests import builders
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +30,7 @@ class Broken(EmailBackend):
 
 def told(news: News = NEWS) -> Notice:
     notices.tell_people([builders.person(email="owner@example.org")], news, clock.database_now())
+    route(clock.database_now())
     return Notice.objects.get()
 
 
@@ -54,36 +58,42 @@ def test_old_notices_are_forgotten_when_a_new_one_comes() -> None:
 def test_a_notice_is_sent_once_by_e_mail(settings: Settings) -> None:
     settings.SLOTSERVE_WEB_URL = "https://gpu.example.org/"
     told(News("k", "failure", "It fails.", "Lower -c.", builders.lane("left")))
-    assert notice_mail.send_due() == 1
-    assert notice_mail.send_due() == 0
+    assert send_due() == 1
+    assert send_due() == 0
     (message,) = mail.outbox
     assert message.subject == "SlotServe: left: It fails."
     assert message.to == ["owner@example.org"]
-    assert message.body == "It fails.\n\nLower -c.\n\nhttps://gpu.example.org/lanes/left/\n"
+    assert message.body.startswith(
+        "It fails.\n\nLower -c.\n\nhttps://gpu.example.org/lanes/left/\n"
+    )
 
 
 def test_who_has_no_address_gets_no_e_mail() -> None:
     notices.tell_people([builders.person("member")], NEWS, clock.database_now())
-    assert notice_mail.send_due() == 0
+    assert route(clock.database_now()) == 1
+    assert not Delivery.objects.exists()
 
 
 def test_a_line_break_of_a_log_does_not_reach_the_head_of_an_e_mail() -> None:
     told(News("k", "failure", "It says\r\nBcc: all@example.org"))
-    assert notice_mail.send_due() == 1
+    assert send_due() == 1
     assert mail.outbox[0].subject == "SlotServe: It says Bcc: all@example.org"
 
 
 def test_what_cannot_be_sent_is_tried_again_and_given_up_in_the_end(settings: Settings) -> None:
     settings.EMAIL_BACKEND = "tests.test_notices.Broken"
-    notice = told()
+    told()
+    delivery = Delivery.objects.get()
     waits = []
-    while notice.mail_from is not None:
-        Notice.objects.update(mail_from=notice.at)  # as if it were time
-        assert notice_mail.send_due() == 0
+    while delivery.send_from is not None:
+        Delivery.objects.update(send_from=delivery.created_at)  # as if it were time
+        assert send_due() == 0
         now = clock.database_now()
-        notice.refresh_from_db()
-        waits.append(round((notice.mail_from - now).total_seconds()) if notice.mail_from else None)
+        delivery.refresh_from_db()
+        wait = delivery.send_from - now if delivery.send_from else None
+        waits.append(round(wait.total_seconds()) if wait else None)
     assert waits == [60, 300, 1800, None]
+    assert delivery.state == "failed"
 
 
 def test_the_head_of_each_page_counts_the_unread(client: Client) -> None:

@@ -10,7 +10,7 @@ from lanes.checks import check_names
 from slotserve.stack.parts import ROOT
 from wire.setting_names import NAMES, PREFIX, misspelt
 
-SOURCES = ("slotserve", "bookings", "lanes", "gateway", "wire", "bin", "bench", "tests")
+SOURCES = ("slotserve", "bookings", "notices", "lanes", "gateway", "wire", "bin", "bench", "tests")
 READ = re.compile(
     r"""(?:read_(?:text|address|time_zone|secret|number|whole|flag|list|path)|environ(?:\.get|\.pop)?)\s*[(\[]\s*"([A-Z_]+)\""""
 )

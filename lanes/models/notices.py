@@ -1,4 +1,4 @@
-"""What a person should know: shown in the app and sent by e-mail."""
+"""What a person should know: shown in the app; `notices` sends it by other ways."""
 
 from typing import ClassVar
 
@@ -24,10 +24,10 @@ class Notice(models.Model):
     advice = models.CharField(max_length=500, blank=True, db_default="")
     at = models.DateTimeField()
     read_at = models.DateTimeField(null=True)
-    mail_from = models.DateTimeField(
-        null=True, help_text="From when it may be sent by e-mail; empty: it has been, or is not."
+    booking_id_for = models.BigIntegerField(null=True, help_text="The booking it is about.")
+    routed_at = models.DateTimeField(
+        null=True, help_text="Since when it waits to be sent by the ways that its person chose."
     )
-    mail_attempts = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     class Meta:
         ordering: ClassVar = ["-at", "-pk"]
@@ -39,8 +39,11 @@ class Notice(models.Model):
             models.Index(
                 fields=["recipient"], condition=Q(read_at=None), name="lanes_notice_unread"
             ),
+            models.Index(fields=["at"], condition=Q(routed_at=None), name="lanes_notice_unrouted"),
             models.Index(
-                fields=["mail_from"], condition=Q(mail_from__isnull=False), name="lanes_notice_mail"
+                fields=["booking_id_for"],
+                condition=Q(booking_id_for__isnull=False),
+                name="lanes_notice_booking",
             ),
         ]
 

@@ -1,0 +1,53 @@
+"""Chat rooms and webhooks: what is announced to them."""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils import timezone, translation
+
+from lanes import ticks
+from notices.events import Event
+from notices.models import Delivery, Endpoint
+from notices.payloads import Payload, iso
+
+
+@contextlib.contextmanager
+def site_words() -> Iterator[None]:
+    """The installation's language and zone in force."""
+    with (
+        translation.override(settings.LANGUAGE_CODE),
+        timezone.override(ZoneInfo(settings.TIME_ZONE)),
+    ):
+        yield
+
+
+def announce(event: Event, key: str, payload: Payload, now: datetime) -> int:
+    """Have each endpoint that is told of this event told, once a key; to how many it goes.
+
+    In the caller's transaction; it is sent when that has been committed.
+    """
+    wanting = [each for each in Endpoint.objects.filter(is_on=True) if event in each.events]
+    rows = [delivery_to(endpoint, event, key, payload, now) for endpoint in wanting]
+    if rows:
+        Delivery.objects.bulk_create(rows, ignore_conflicts=True)
+        ticks.notices_soon()
+    return len(rows)
+
+
+def delivery_to(
+    endpoint: Endpoint, event: str, key: str, payload: Payload, now: datetime
+) -> Delivery:
+    """What waits to be sent there."""
+    told = {"type": event, "timestamp": iso(now), "data": {"key": key, **payload}}
+    return Delivery(
+        channel=endpoint.kind,
+        endpoint=endpoint,
+        event=event,
+        key=key,
+        payload=told,
+        created_at=now,
+        send_from=now,
+    )

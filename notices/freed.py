@@ -1,0 +1,73 @@
+"""Telling whoever asked for it that time has become free, and is still."""
+
+from datetime import datetime, timedelta
+
+from bookings.models import Booking
+from lanes.models import Lane
+from lanes.notices import News, tell_people
+from notices.endpoints import announce, site_words
+from notices.events import Channel, Event
+from notices.models import Preference
+from notices.payloads import lane_payload
+from notices.preferences import channels_for, in_words_of
+from notices.wording import freed_words
+
+Piece = tuple[int, datetime, datetime]
+
+
+def tell_freed(booking: Booking, sequence: int, piece: Piece, now: datetime) -> int:
+    """Tell of the longest part that nobody has, unless it is shorter or later than a person wants
+    to know; how many were told."""
+    lane = Lane.objects.filter(pk=piece[0], enabled=True).first()
+    if lane is None:
+        return 0
+    start, end = longest_free(lane, piece[1], piece[2])
+    if end <= start:
+        return 0
+    key = f"{Event.FREED}:{booking.pk}:{sequence}"
+    with site_words():
+        payload = lane_payload(lane, freed_words(lane, start, end), start=start, end=end)
+    announce(Event.FREED, key, payload, now)
+    return sum(
+        _tell(each, lane, (start, end), key, now) for each in _asked(booking, start, end, now)
+    )
+
+
+def longest_free(lane: Lane, start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """The longest part of [start, end) that nobody holds; of no length without one."""
+    best, free_from = (start, start), start
+    for held in Booking.objects.in_the_way(lane.pk, start, end):
+        best = max(best, (free_from, max(free_from, held.start)), key=_length)
+        free_from = max(free_from, held.end)
+    return max(best, (free_from, max(free_from, end)), key=_length)
+
+
+def _length(piece: tuple[datetime, datetime]) -> timedelta:
+    return piece[1] - piece[0]
+
+
+def _asked(booking: Booking, start: datetime, end: datetime, now: datetime) -> list[Preference]:
+    """Who wants to know of so much time so soon; not whoever gave it back."""
+    wanting = Preference.objects.filter(choices__has_key=Event.FREED.value, person__is_active=True)
+    others = wanting.exclude(person=booking.owner_id).select_related("person")
+    return [
+        each
+        for each in others
+        if channels_for(each, Event.FREED)
+        and end - start >= timedelta(minutes=each.freed_minutes)
+        and start <= now + timedelta(days=each.freed_days)
+    ]
+
+
+def _tell(
+    preference: Preference,
+    lane: Lane,
+    piece: tuple[datetime, datetime],
+    key: str,
+    now: datetime,
+) -> int:
+    with in_words_of(preference):
+        words = freed_words(lane, *piece)
+    is_quiet = Channel.APP not in channels_for(preference, Event.FREED)
+    news = News(key, Event.FREED, words.sentence, words.advice, lane, is_quiet=is_quiet)
+    return tell_people([preference.person], news, now)

@@ -1,0 +1,143 @@
+"""Notices by e-mail, through Django's mail settings: text, HTML and, of bookings, a calendar.
+
+Whatever the mail server does, it is waited for less than a minute (`lanes.smtp`); when it does not
+answer, nobody asks it for the next.
+"""
+
+import contextlib
+from email.mime.text import MIMEText
+from email.utils import parseaddr
+from smtplib import SMTPException, SMTPServerDisconnected
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
+from django.template.loader import render_to_string
+from django.utils.translation import get_language
+
+from bookings.models import Booking
+from lanes import clock
+from lanes.models import Notice
+from lanes.smtp import InDoubtError
+from notices.addresses import page_url
+from notices.calendars import Dated, invitation
+from notices.deciding import OF_CHANGES
+from notices.events import Channel
+from notices.facts import entry_of
+from notices.links import EXTEND_MINUTES, make_link
+from notices.models import Delivery, Link
+from notices.outbox import SENT, Outcome, in_turn, note, refused, send_all, waiting
+from notices.preferences import in_words_of, preference_of, zone_of
+
+LONGEST_SUBJECT = 150
+_LINKS = {"starting": (Link.Action.RELEASE,), "ending": (Link.Action.EXTEND, Link.Action.RELEASE)}
+
+
+def send_mails() -> int:
+    """Send the mails that are due, in turn; how many were sent."""
+    return in_turn(Channel.MAIL, send_due)
+
+
+def send_due() -> int:
+    """Send what is due, a few at most; how many were sent. Errors: OSError when the server does not
+    answer, or stops to."""
+    due = waiting(Channel.MAIL, clock.database_now())
+    if not due:
+        return 0
+    connection = get_connection()
+    connection.open()  # before anything is claimed: a server that is away uses no attempts up
+    try:
+        return send_all(due, lambda delivery: _send(delivery, connection))
+    finally:
+        with contextlib.suppress(OSError):
+            connection.close()
+
+
+def message_of(
+    notice: Notice, connection: BaseEmailBackend | None = None
+) -> EmailMultiAlternatives:
+    """A notice as an e-mail, in the words of its reader."""
+    person, booking = notice.recipient, _booking(notice)
+    with in_words_of(preference_of(person)):
+        context = _context(notice, booking)
+        about = f"{notice.lane.name}: " if notice.lane and booking is None else ""
+        subject = " ".join(f"SlotServe: {about}{notice.sentence}".split())
+        mail = EmailMultiAlternatives(
+            subject[:LONGEST_SUBJECT],
+            render_to_string("notices/mail.txt", context),
+            settings.DEFAULT_FROM_EMAIL,
+            [person.email],
+            connection=connection,
+            headers={"Auto-Submitted": "auto-generated"},
+        )
+        mail.attach_alternative(render_to_string("notices/mail.html", context), "text/html")
+        if booking is not None and notice.kind in OF_CHANGES and booking.owner_id == person.pk:
+            mail.attach(_calendar(booking, notice))
+    return mail
+
+
+def _send(delivery: Delivery, connection: BaseEmailBackend) -> Outcome:
+    """Send one. Errors: OSError when the server has gone."""
+    assert delivery.notice is not None  # noqa: S101 - a mail is always of one
+    try:
+        message_of(delivery.notice, connection).send()
+    except InDoubtError as error:
+        note(delivery, Outcome(Delivery.State.IN_DOUBT, str(error)))
+        raise
+    except SMTPServerDisconnected as error:
+        note(delivery, refused(str(error)))
+        raise
+    except (SMTPException, ValueError) as error:
+        return refused(str(error))
+    return SENT
+
+
+def _booking(notice: Notice) -> Booking | None:
+    if notice.booking_id_for is None:
+        return None
+    found = Booking.objects.select_related("lane", "preset", "owner", "entry")
+    return found.filter(pk=notice.booking_id_for).first()
+
+
+def _context(notice: Notice, booking: Booking | None) -> dict[str, Any]:
+    links = _LINKS.get(notice.kind, ()) if booking is not None else ()
+    is_reachable = bool(settings.SLOTSERVE_WEB_URL)
+    made = {
+        action.value: page_url("once", make_link(booking, action))
+        for action in links
+        if booking is not None and is_reachable
+    }
+    return {
+        "notice": notice,
+        "language": get_language(),
+        "url": _where(notice),
+        "preferences": page_url("preferences"),
+        "minutes": EXTEND_MINUTES,
+        **made,
+    }
+
+
+def _where(notice: Notice) -> str:
+    """Where in the app there is more."""
+    if notice.booking_id_for is not None:
+        return page_url("bookings")
+    return page_url("lane", notice.lane.slug) if notice.lane else page_url("notices")
+
+
+def _calendar(booking: Booking, notice: Notice) -> MIMEText:
+    """The part that calendars look for: its method stands in its type as well."""
+    entry = entry_of(booking)
+    dated = Dated(
+        booking,
+        entry.sequence if entry else 0,
+        entry.changed_at if entry else booking.created_at,
+        page_url("bookings"),
+    )
+    organizer = parseaddr(settings.DEFAULT_FROM_EMAIL)[1]
+    zone = zone_of(preference_of(notice.recipient))
+    method, text = invitation(dated, zone, organizer)
+    part = MIMEText(text.decode(), "calendar", "utf-8")
+    part.set_param("method", method)
+    part.add_header("Content-Disposition", "attachment", filename="booking.ics")
+    return part

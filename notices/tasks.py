@@ -1,0 +1,37 @@
+"""Celery's way to what people are told. Doubled, late or lost deliveries change nothing."""
+
+import logging
+
+from celery import shared_task
+
+from bookings.failure_notices import tell_failures
+from bookings.host_notices import tell_hosts
+from lanes import clock, ticks
+from notices import links, outbox
+from notices.mail import send_mails
+from notices.recovered import tell_recoveries
+from notices.routing import route
+from notices.telling import tell_bookings
+
+log = logging.getLogger(__name__)
+STEPS = (tell_failures, tell_hosts, tell_recoveries, tell_bookings, route)
+FORGETTING = (outbox.forget_old, links.forget_old)
+
+
+@shared_task(name=ticks.NOTICES_TASK)
+def tell(key: str = "") -> None:
+    """Write the notices that are due and send those that wait; `key` names the request that this
+    one answers, if it is no beat's."""
+    if key:
+        ticks.taken_up(key)
+    now = clock.database_now()
+    for step in (*STEPS, *FORGETTING):
+        try:
+            step(now)
+        except Exception:  # one must not keep the others from being told
+            log.exception("telling failed")
+    for send in (send_mails,):
+        try:
+            send()
+        except Exception:
+            log.exception("sending failed")

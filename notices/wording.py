@@ -1,0 +1,103 @@
+"""Notices of bookings in words: in the language and zone that are in force, with the zone named."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from bookings.models import Booking
+from lanes.models import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a person reads."""
+
+    sentence: str
+    advice: str = ""
+
+
+def words_of(event: str, booking: Booking) -> Words:
+    """What an event of a booking is in words."""
+    sentences = {
+        "confirmed": _("Your booking of %(what)s on %(lane)s is confirmed: %(slot)s."),
+        "changed": _("Your booking of %(what)s on %(lane)s is now: %(slot)s."),
+        "decision_needed": _("%(owner)s asks for %(what)s on %(lane)s: %(slot)s."),
+        "approved": _("Your booking of %(what)s on %(lane)s was approved: %(slot)s."),
+        "rejected": _("Your booking of %(what)s on %(lane)s was rejected: %(slot)s."),
+        "cancelled": _("Your booking of %(what)s on %(lane)s was cancelled: %(slot)s."),
+        "warm": _("%(what)s is loaded on %(lane)s for your slot: %(slot)s."),
+        "starting": _("Your slot with %(what)s on %(lane)s begins at %(start)s."),
+        "ending": _("Your slot with %(what)s on %(lane)s ends at %(end)s."),
+        "released": _("Your slot with %(what)s on %(lane)s was released; it ended at %(end)s."),
+    }
+    return Words(sentences[event] % _values(booking), _advice(event))
+
+
+def freed_words(lane: Lane, start: datetime, end: datetime) -> Words:
+    """That time has become free."""
+    values = {"lane": lane.name, "slot": slot(start, end)}
+    return Words(
+        _("%(lane)s has become free: %(slot)s.") % values,
+        _("Whoever books it first has it."),
+    )
+
+
+def recovered_words(lane: Lane, preset: str) -> Words:
+    """That what had failed runs."""
+    return Words(
+        _("%(preset)s runs on %(lane)s again.") % {"preset": preset, "lane": lane.name},
+    )
+
+
+def moment(value: datetime) -> str:
+    """A time with its day and its zone's name, for somebody who may read it another day."""
+    local = timezone.localtime(value)
+    return f"{date_format(local, _('D j M Y, H:i'))} {zone_name(local)}"
+
+
+def slot(start: datetime, end: datetime) -> str:
+    """A slot with its zone's name; the second day only where it is another, and both names where
+    the clocks change within it."""
+    first, last = timezone.localtime(start), timezone.localtime(end)
+    is_one_day, is_one_zone = first.date() == last.date(), first.tzname() == last.tzname()
+    begin = date_format(first, _("D j M Y, H:i"))
+    if not is_one_zone:
+        begin += f" {zone_name(first)}"
+    close = date_format(last, "H:i" if is_one_day else _("D j M Y, H:i"))
+    return f"{begin} – {close} {zone_name(last)}"  # noqa: RUF001 - an interval's dash
+
+
+def zone_name(local: datetime) -> str:
+    """CET, EST …; where a zone has no name but its offset, its place and that."""
+    name = local.tzname() or ""
+    if name[:1] not in {"+", "-"}:
+        return name
+    place = getattr(local.tzinfo, "key", "").rpartition("/")[2].replace("_", " ")
+    hours = local.strftime("%z")
+    return f"{place} UTC{hours[:3]}:{hours[3:5]}".strip()
+
+
+def _values(booking: Booking) -> dict[str, str]:
+    return {
+        "what": booking.preset.name if booking.preset else _("the whole GPU"),
+        "lane": booking.lane.name,
+        "owner": booking.owner.get_username(),
+        "slot": slot(booking.start, booking.end),
+        "start": moment(booking.start),
+        "end": moment(booking.end),
+    }
+
+
+def _advice(event: str) -> str:
+    advice = {
+        "decision_needed": _("Approve or reject it under My bookings."),
+        "rejected": _("Ask an administrator why, or book another time."),
+        "ending": _(
+            "What still runs then is ended. Extend the slot if nobody has the time after it."
+        ),
+        "starting": _("Release it if you do not need it: others can have the time."),
+    }
+    return advice.get(event, "")

@@ -1,0 +1,38 @@
+"""What a link in a reminder does, without a log-in. Its secret is in the path; `slotserve.logs`
+keeps it out of logs."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from lanes.refusals import Refusal
+from notices import links
+from notices.preferences import in_words_of, preference_of
+from notices.wording import moment, slot
+
+STATUS_OF = {"not_found": 404, "wrong_state": 409, "too_late": 410}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest, secret: str) -> HttpResponse:
+    """Ask first, because programs that look for viruses fetch links, too; do it on POST."""
+    link = links.look_up(secret)
+    if isinstance(link, Refusal):
+        return _answer(request, {"refusal": link.words}, STATUS_OF.get(link.code, 409))
+    with in_words_of(preference_of(link.person)):
+        context = {"link": link, "slot": slot(link.booking.start, link.booking.end)}
+        if request.method != "POST":
+            return _answer(request, context, 200)
+        done = links.use(secret)
+        if isinstance(done, Refusal):
+            return _answer(request, {**context, "refusal": done.words}, 409)
+        words = _("The slot ends now at %(end)s.") if link.minutes else _("It ended at %(end)s.")
+        return _answer(request, {"done": words % {"end": moment(done.end)}, "link": link}, 200)
+
+
+def _answer(request: HttpRequest, context: dict[str, object], status: int) -> HttpResponse:
+    response = render(request, "once.html", context, status=status)
+    response["Referrer-Policy"] = "no-referrer"
+    response["X-Robots-Tag"] = "noindex"
+    return response

@@ -1,0 +1,272 @@
+"""Bookings are told of once, whoever looks how often; what is sent is still true then."""
+
+import threading
+from datetime import datetime, timedelta
+from typing import Any
+
+import icalendar
+import pytest
+from django.core import mail
+from django.db import connection
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from bookings import services
+from bookings.models import Booking, State
+from lanes import clock
+from lanes.models import Notice, Order, Phase, Runtime
+from notices import preferences
+from notices.mail import send_due
+from notices.models import Delivery, Entry, Link
+from notices.recovered import tell_recoveries
+from notices.routing import route
+from notices.telling import tell_bookings
+from tests import builders
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+
+
+def now() -> datetime:
+    return clock.database_now()
+
+
+def booked(**fields: object) -> Booking:
+    """A slot that begins in two hours, of somebody with an address."""
+    fields.setdefault("owner", builders.person(email="owner@example.org"))
+    fields.setdefault("start", now() + 2 * HOUR)
+    return builders.booking(**fields)
+
+
+def told(**fields: object) -> list[str]:
+    return list(Notice.objects.filter(**fields).order_by("pk").values_list("kind", flat=True))
+
+
+def look() -> int:
+    count = tell_bookings(now())
+    route(now())
+    return count
+
+
+def test_each_is_told_once_however_often_one_looks() -> None:
+    booked()
+    assert [look(), look()] == [1, 0]
+    assert told() == ["confirmed"]
+
+
+def test_a_moved_one_is_told_anew_and_calendars_see_the_sequence_rise() -> None:
+    booking = booked()
+    look()
+    assert send_due() == 1
+    moved = services.move(
+        booking, actor=booking.owner, start=booking.start + HOUR, end=booking.end + HOUR
+    )
+    assert isinstance(moved, Booking)
+    look()
+    assert send_due() == 1
+    events = [_event(message) for message in mail.outbox]
+    assert [event.decoded("SEQUENCE") for event in events] == [0, 1]
+    assert len({str(event["UID"]) for event in events}) == 1
+    assert events[1].start == moved.start.replace(microsecond=0)
+
+
+def test_a_cancelled_one_leaves_the_calendar() -> None:
+    booking = booked()
+    look()
+    services.cancel(booking, actor=booking.owner)
+    assert send_due() == 0  # that it is confirmed is no longer so
+    look()
+    assert send_due() == 1
+    part = _calendar(mail.outbox[0])
+    assert str(part["METHOD"]) == "CANCEL"
+    assert str(_event(mail.outbox[0])["STATUS"]) == "CANCELLED"
+
+
+def _calendar(message: Any) -> Any:
+    (part,) = [each for each in message.attachments if hasattr(each, "get_content_type")]
+    assert part.get_content_type() == "text/calendar"
+    found = icalendar.Calendar.from_ical(part.get_payload(decode=True))
+    assert part.get_param("method") == str(found["METHOD"])
+    return found
+
+
+def _event(message: object) -> Any:
+    (event,) = _calendar(message).walk("VEVENT")
+    return event
+
+
+def test_the_calendar_carries_the_reader_s_zone_with_its_changes() -> None:
+    booking = booked()
+    preferences.save(booking.owner, {"zone": "Europe/Berlin"})
+    look()
+    send_due()
+    calendar = _calendar(mail.outbox[0])
+    assert [str(zone["TZID"]) for zone in calendar.walk("VTIMEZONE")] == ["Europe/Berlin"]
+    assert _event(mail.outbox[0]).start == booking.start.replace(microsecond=0)
+
+
+def test_administrators_are_asked_to_decide_and_the_owner_hears_what_they_did() -> None:
+    administrator = builders.administrator()
+    booking = booked(state=State.PENDING)
+    look()
+    assert told(recipient=administrator) == ["decision_needed"]
+    services.approve(booking, actor=administrator)
+    look()
+    assert told(recipient=booking.owner) == ["approved"]
+    assert told(recipient=administrator) == ["decision_needed"]
+
+
+def test_a_member_who_became_an_administrator_hears_of_what_comes_then() -> None:
+    booked(state=State.PENDING)
+    look()
+    builders.administrator()
+    assert look() == 0  # what was asked before is on the page
+
+
+def test_a_reminder_carries_links_and_is_not_sent_once_it_is_too_late(settings: Settings) -> None:
+    settings.SLOTSERVE_WEB_URL = "https://gpu.example.org"
+    booking = booked(start=now() - HOUR, end=now() + timedelta(minutes=5))
+    look()
+    assert "ending" in told()
+    assert Delivery.objects.filter(event="ending").count() == 1
+    send_due()
+    body = str(mail.outbox[-1].body)
+    assert body.count("https://gpu.example.org/once/") == 2
+    assert set(Link.objects.values_list("action", flat=True)) == {"extend", "release"}
+    Delivery.objects.filter(event="ending").update(send_from=now(), attempts=1, state="waiting")
+    Booking.objects.filter(pk=booking.pk).update(end=now())
+    assert send_due() == 0
+    assert Delivery.objects.get(event="ending").state == "moot"
+
+
+def test_whose_slot_goes_on_is_not_told_that_it_ends() -> None:
+    booking = booked(start=now() - HOUR, end=now() + timedelta(minutes=5))
+    builders.booking(
+        lane=booking.lane, owner=booking.owner, preset=booking.preset, start=booking.end
+    )
+    look()
+    assert "ending" not in told()
+
+
+def test_another_target_next_is_told_all_the_same() -> None:
+    booking = booked(start=now() - HOUR, end=now() + timedelta(minutes=5))
+    builders.booking(lane=booking.lane, owner=booking.owner, start=booking.end)
+    look()
+    assert "ending" in told()
+
+
+def serving(booking: Booking, *, is_fallback: bool = False) -> None:
+    """The lane has loaded what the booking is of."""
+    moment, revision = now(), booking.preset.current if booking.preset else None
+    assert revision is not None
+    Order.objects.create(
+        lane=booking.lane, target=revision, generation=1, ordered_at=moment, decided_at=moment,
+        booking_id_for=booking.pk, is_fallback=is_fallback,
+    )  # fmt: skip
+    Runtime.objects.create(
+        lane=booking.lane, revision=revision, generation=1, phase=Phase.READY, phase_since=moment,
+        started_at=moment, address="127.0.0.1", port=1, sealed_key="",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("is_fallback", "wanted"), [(False, True), (True, False)])
+def test_it_is_said_when_the_booked_model_is_loaded(is_fallback: bool, wanted: bool) -> None:
+    booking = booked()
+    serving(booking, is_fallback=is_fallback)
+    look()
+    assert ("warm" in told()) is wanted
+
+
+def test_who_was_told_of_a_failure_hears_that_it_runs() -> None:
+    booking = booked()
+    Notice.objects.create(
+        recipient=booking.owner, key="failure:1", kind="failure", sentence="It fails.", at=now(),
+        booking_id_for=booking.pk,
+    )  # fmt: skip
+    assert tell_recoveries(now()) == 0
+    serving(booking)
+    assert [tell_recoveries(now()), tell_recoveries(now())] == [1, 0]
+
+
+def test_freed_time_is_told_to_whoever_asked_for_as_much() -> None:
+    booking = booked(end=now() + 6 * HOUR)
+    look()
+    for name, minutes in (("member", 60), ("picky", 600), ("deaf", 60)):
+        wish: dict[str, object] = {"freed_minutes": minutes}
+        if name != "deaf":
+            wish["choices"] = {"freed": ["app", "mail"]}
+        preferences.save(builders.person(name), wish)
+    services.cancel(booking, actor=booking.owner)
+    look()
+    assert told(recipient__username="member") == ["freed"]
+    assert told(recipient__username="picky") == told(recipient__username="deaf") == []
+
+
+def test_time_that_somebody_else_has_is_not_free() -> None:
+    booking = booked(end=now() + 6 * HOUR)
+    look()
+    preferences.save(builders.person("member"), {"choices": {"freed": ["app"]}})
+    services.cancel(booking, actor=booking.owner)
+    builders.booking(lane=booking.lane, start=booking.start, end=booking.end, owner=booking.owner)
+    look()
+    assert told(recipient__username="member") == []
+
+
+def test_ways_that_are_not_chosen_are_not_taken() -> None:
+    booking = booked()
+    preferences.save(booking.owner, {"choices": {"confirmed": []}})
+    look()
+    assert not Delivery.objects.exists()
+    assert Notice.objects.get().read_at is not None
+
+
+def test_words_are_in_the_reader_s_zone_with_its_name() -> None:
+    start = datetime.fromisoformat("2031-07-01T10:00:00+00:00")
+    booking = booked(start=start)
+    preferences.save(booking.owner, {"zone": "America/New_York"})
+    look()
+    assert "06:00 – 07:00 EDT" in Notice.objects.get().sentence  # noqa: RUF001
+
+
+def test_what_was_booked_before_the_installation_knew_of_it_is_no_news() -> None:
+    booking = booked()
+    Entry.objects.create(
+        booking=booking, lane_id_then=booking.lane_id, preset_id_then=booking.preset_id,
+        start=booking.start, end=booking.end, state=booking.state, changed_at=now(),
+    )  # fmt: skip
+    assert look() == 0
+
+
+def test_a_look_at_thousands_asks_no_more(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    lane, owner, preset = builders.lane(), builders.person(), builders.preset()
+    for number in range(3):
+        start = now() + timedelta(hours=1 + number)
+        builders.booking(lane=lane, owner=owner, preset=preset, start=start)
+    look()
+    moment = now()
+    # the longest reminder; what is loaded; those that are near; those that have changed
+    with django_assert_num_queries(4):
+        tell_bookings(moment)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_at_once_tell_once() -> None:
+    for _ in range(3):
+        booked()
+    barrier = threading.Barrier(2)
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            look()
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert told() == ["confirmed"] * 3
+    assert Delivery.objects.count() == 3
