@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 from lanes import ticks
 from lanes.events import LONGEST
 from lanes.models import Lane, Notice
+from wire.words import kept_of
 
 log = logging.getLogger(__name__)
 KEPT = timedelta(days=90)  # older ones are forgotten
@@ -25,7 +26,7 @@ QUIET = timedelta(hours=1)  # after a notice nobody is told of the same thing ag
 @dataclass(frozen=True, slots=True)
 class News:
     """What is to be told. `kind` is a word for programs, `advice` what to try, `since` what makes
-    this time another than the last."""
+    this time another than the last. Of `wire.words.said` each reader is told in their language."""
 
     about: str
     kind: str
@@ -96,6 +97,7 @@ def _notice(person: User, news: News, now: datetime) -> Notice:
         lane=news.lane,
         sentence=news.sentence[:LONGEST],
         advice=news.advice[:LONGEST],
+        words={"sentence": kept_of(news.sentence), "advice": kept_of(news.advice)},
         at=now,
         read_at=now if news.is_quiet else None,
         booking_id_for=news.booking,

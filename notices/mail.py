@@ -62,7 +62,7 @@ def message_of(
     with in_words_of(preference_of(person)):
         context = _context(notice, booking)
         about = f"{notice.lane.name}: " if notice.lane and booking is None else ""
-        subject = " ".join(f"SlotServe: {about}{notice.sentence}".split())
+        subject = " ".join(f"SlotServe: {about}{notice.told_sentence}".split())
         mail = EmailMultiAlternatives(
             subject[:LONGEST_SUBJECT],
             render_to_string("notices/mail.txt", context),

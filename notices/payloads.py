@@ -38,7 +38,10 @@ def lane_payload(lane: Lane | None, words: Words, **times: datetime) -> Payload:
 
 def notice_payload(notice: Notice) -> Payload:
     """Of what hosts and the planner tell."""
-    return {**lane_payload(notice.lane, Words(notice.sentence, notice.advice)), "kind": notice.kind}
+    return {
+        **lane_payload(notice.lane, Words(notice.told_sentence, notice.told_advice)),
+        "kind": notice.kind,
+    }
 
 
 def iso(moment: datetime) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from lanes.models import Notice
-from notices.endpoints import announce
+from notices.endpoints import announce, site_words
 from notices.events import Channel, Event, event_of
 from notices.models import Delivery, Subscription
 from notices.payloads import notice_payload
@@ -40,7 +40,9 @@ def _announce(notice: Notice, now: datetime) -> None:
     """What hosts and the planner tell goes to endpoints from here; the rest has gone already."""
     event = event_of(notice.kind)
     if event is not None and event in _FROM_BELOW:
-        announce(event, notice.key, notice_payload(notice), now)
+        with site_words():
+            payload = notice_payload(notice)
+        announce(event, notice.key, payload, now)
 
 
 def _deliveries(notice: Notice, now: datetime) -> Iterator[Delivery]:

@@ -26,6 +26,14 @@ class Migration(migrations.Migration):
                 help_text="Since when it waits to be sent by the ways that its person chose.",
             ),
         ),
+        migrations.AddField(
+            model_name="notice",
+            name="words",
+            field=models.JSONField(
+                null=True,
+                help_text="What sentence and advice were made of, by these names: wire.words.",
+            ),
+        ),
         migrations.AddIndex(
             model_name="notice",
             index=models.Index(

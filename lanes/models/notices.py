@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from lanes.models.lane import Lane
+from lanes.telling import told
 
 
 class Notice(models.Model):
@@ -22,6 +23,9 @@ class Notice(models.Model):
     lane = models.ForeignKey(Lane, null=True, on_delete=models.CASCADE, related_name="+")
     sentence = models.CharField(max_length=500)
     advice = models.CharField(max_length=500, blank=True, db_default="")
+    words = models.JSONField(
+        null=True, help_text="What sentence and advice were made of, by these names: wire.words."
+    )
     at = models.DateTimeField()
     read_at = models.DateTimeField(null=True)
     booking_id_for = models.BigIntegerField(null=True, help_text="The booking it is about.")
@@ -49,3 +53,13 @@ class Notice(models.Model):
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def told_sentence(self) -> str:
+        """What is so, in the reader's language and zone."""
+        return told(self.sentence, (self.words or {}).get("sentence"))
+
+    @property
+    def told_advice(self) -> str:
+        """What to try, in the reader's language."""
+        return told(self.advice, (self.words or {}).get("advice"))

@@ -22,6 +22,8 @@ class NoticeSerializer(serializers.ModelSerializer[Notice]):
     """One thing to know."""
 
     lane = serializers.CharField(source="lane.slug", default=None, allow_null=True)
+    sentence = serializers.CharField(source="told_sentence")
+    advice = serializers.CharField(source="told_advice")
 
     class Meta:
         model = Notice
