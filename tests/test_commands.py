@@ -45,6 +45,8 @@ HOSTILE: dict[str, list[list[str]]] = {
         ["--report", ""],
         ["--report", LONG],
     ],
+    "makemessages": [["extra"], []],
+    "seed_demo": [["extra"], ["--lanes", "x"], ["--lanes", "0"], ["--bookings", "9" * 30]],
     "hosts": [["extra"], ["--json=x"]],
     "self_check": [["extra"]],
     "check_host": [["extra"]],

@@ -1,0 +1,82 @@
+"""Its bookings: those that are over, what is on now, and what is ahead."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from bookings.models import Booking, Kind, State
+from lanes.models import Lane
+from slotserve.demo.cast import PURPOSES
+from slotserve.demo.company import Company
+from slotserve.demo.scale import Demo
+
+BATCH = 500
+LENGTHS = (30, 60, 60, 90, 120, 120, 180, 240)  # minutes
+SHARE_AHEAD = 0.2
+STATES = (State.CONFIRMED,) * 17 + (State.CANCELLED, State.CANCELLED, State.REJECTED)
+
+
+def make_bookings(demo: Demo, company: Company) -> None:
+    """So many in all, spread over the lanes; each lane has one now, but for every third."""
+    each, more = divmod(demo.scale.bookings, len(company.lanes))
+    rows: list[Booking] = []
+    for number, lane in enumerate(company.lanes):
+        count = each + (number < more)
+        rows += _of_lane(demo, company, lane, count, is_on_now=number % 3 != 2)
+    Booking.objects.bulk_create(rows, batch_size=BATCH)
+
+
+def _of_lane(
+    demo: Demo, company: Company, lane: Lane, count: int, *, is_on_now: bool
+) -> Iterator[Booking]:
+    """The one of now, those before it backwards, those after it forwards; never two at once."""
+    if not count:
+        return
+    begun = demo.now - timedelta(minutes=demo.dice.choice((20, 35, 50)))
+    until = demo.now + timedelta(minutes=demo.dice.choice((25, 70, 100)))
+    if is_on_now:
+        yield _booking(demo, company, lane, begun, until)
+    ahead = max(1, round((count - is_on_now) * SHARE_AHEAD))
+    yield from _walk(demo, company, lane, until, ahead, forwards=True)
+    yield from _walk(demo, company, lane, begun, count - is_on_now - ahead, forwards=False)
+
+
+def _walk(
+    demo: Demo, company: Company, lane: Lane, edge: datetime, count: int, *, forwards: bool
+) -> Iterator[Booking]:
+    days = demo.scale.days / 4 if forwards else demo.scale.days
+    room = timedelta(days=days) / max(count, 1)
+    for _ in range(count):
+        length = min(timedelta(minutes=demo.dice.choice(LENGTHS)), room * 0.8)
+        gap = (room - length) * demo.dice.random()
+        start = edge + gap if forwards else edge - gap - length
+        start = start.replace(second=0, microsecond=0)
+        end = start + max(length, timedelta(minutes=1))
+        yield _booking(demo, company, lane, start, end)
+        edge = end if forwards else start
+
+
+def _booking(demo: Demo, company: Company, lane: Lane, start: datetime, end: datetime) -> Booking:
+    owner = demo.dice.choice(company.members)
+    preset = demo.dice.choice(company.presets[lane.pk])
+    is_over, is_ahead = end <= demo.now, start > demo.now
+    state = demo.dice.choice(STATES) if is_over else State.CONFIRMED
+    if is_ahead and lane.needs_approval and demo.dice.random() < 0.5:
+        state = State.PENDING
+    is_whole = demo.dice.random() < 0.1
+    made_at = min(start, demo.now) - timedelta(hours=demo.dice.randint(1, 60))
+    cut = end - (end - start) * 0.3 if is_over and demo.dice.random() < 0.15 else None
+    cut = cut if state == State.CONFIRMED else None
+    return Booking(
+        lane=lane,
+        owner=owner,
+        kind=Kind.GPU if is_whole else Kind.MODEL,
+        preset=None if is_whole else preset,
+        start=start,
+        end=cut or end,
+        original_end=end,
+        released_at=cut,
+        state=state,
+        purpose=demo.dice.choice(PURPOSES),
+        created_at=made_at,
+        confirmed_at=made_at if state == State.CONFIRMED else None,
+    )

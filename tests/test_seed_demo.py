@@ -1,0 +1,106 @@
+"""The made-up company: whole, guarded by the database like any other, and never put beside real
+people."""
+
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from bookings.guards import guards_present
+from bookings.models import Booking, Status
+from gateway.models import UsageRecord
+from lanes import clock
+from lanes.models import GpuState, Lane, LaneMinute, Order, Runtime
+from lanes.refusals import Refusal
+from slotserve.demo.scale import Scale
+from slotserve.demo.seeding import seed
+from tests import builders
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+SMALL = Scale(lanes=7, members=5, bookings=60, days=7, requests=3)
+
+
+def test_it_makes_as_much_as_was_asked_for() -> None:
+    company = seed(SMALL, "")
+    assert not isinstance(company, Refusal)
+    assert (Lane.objects.count(), len(company.members)) == (7, 5)
+    assert Booking.objects.count() == 60
+    assert Order.objects.count() == 7
+    assert UsageRecord.objects.exists()
+    assert LaneMinute.objects.count() == 7 * 1440
+    assert GpuState.objects.exists()
+    assert guards_present()
+
+
+def test_some_slots_are_over_some_are_on_and_some_ahead() -> None:
+    seed(SMALL, "")
+    now = clock.database_now()
+    found = {booking.status(now) for booking in Booking.objects.all()}
+    assert {Status.ENDED, Status.IN_PROGRESS, Status.UPCOMING, Status.CANCELLED} <= found
+
+
+def test_lanes_are_in_several_states() -> None:
+    seed(SMALL, "")
+    assert set(Runtime.objects.values_list("phase", flat=True)) >= {"ready", "starting"}
+    assert {1, 5} <= set(Order.objects.values_list("rule", flat=True))
+
+
+def test_the_same_numbers_make_the_same_company() -> None:
+    company = seed(SMALL, "")
+    assert not isinstance(company, Refusal)
+    presets = list(
+        Booking.objects.order_by("lane__slug", "start").values_list("preset__slug", flat=True)
+    )
+    assert presets.count(None) < 20
+    assert [member.username for member in company.members] == [
+        "ada",
+        "bo",
+        "carmen",
+        "dmitri",
+        "elif",
+    ]
+
+
+def test_nobody_logs_in_without_a_password() -> None:
+    company = seed(SMALL, "")
+    assert not isinstance(company, Refusal)
+    assert not company.administrator.has_usable_password()
+
+
+def test_with_one_everybody_does() -> None:
+    seed(SMALL, "demo-demo-1")
+    assert User.objects.get(username="ada").check_password("demo-demo-1")
+
+
+def test_no_mail_can_reach_anybody() -> None:
+    seed(SMALL, "")
+    assert {email.split(".")[-1] for email in User.objects.values_list("email", flat=True)} == {
+        "invalid"
+    }
+
+
+@pytest.mark.parametrize("make", [builders.person, builders.lane, builders.booking])
+def test_an_installation_in_use_is_left_alone(make: Callable[[], object]) -> None:
+    make()
+    refusal = seed(SMALL, "")
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == "in_use"
+    assert not Lane.objects.filter(slug="atlas-0").exists()
+
+
+def test_an_administrator_and_the_demo_lane_are_no_use() -> None:
+    builders.administrator()
+    builders.lane("demo")
+    assert not isinstance(seed(SMALL, ""), Refusal)
+    assert Lane.objects.filter(slug="demo").exists()
+
+
+@pytest.mark.parametrize(
+    "numbers", [["--lanes", "0"], ["--members", "-1"], ["--days", "0"], ["--bookings", "999999999"]]
+)
+def test_numbers_that_make_no_company_are_refused(numbers: list[str]) -> None:
+    with pytest.raises(CommandError, match="give a number from"):
+        call_command("seed_demo", *numbers)
+    assert not Lane.objects.exists()
