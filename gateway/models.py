@@ -25,10 +25,11 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     """Reads of tokens."""
 
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> "ApiTokenQuerySet":
-        """A person's own; administrators see all."""
+        """A person's own; administrators see all. Those of browsers' sessions nobody sees."""
         if not isinstance(user, User) or not user.is_active:
             return self.none()
-        return self if user.is_staff else self.filter(owner=user)
+        of_programs = self.filter(session="")
+        return of_programs if user.is_staff else of_programs.filter(owner=user)
 
     def usable(self, now: datetime) -> "ApiTokenQuerySet":
         """Neither revoked nor expired nor without a lane left; their owner may still log in."""
@@ -67,6 +68,13 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    session = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="SHA-256 of the session of the pages that it is for, hex; empty: a program's.",
+    )
 
     objects = ApiTokenQuerySet.as_manager()
 

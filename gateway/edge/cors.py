@@ -1,14 +1,16 @@
-"""Cross-origin requests: which pages of other origins may call the gateway. Off by default.
+"""Cross-origin requests: which pages of other origins may call the gateway. The product's own may,
+where SLOTSERVE_WEB_URL says where they are; others by setting alone.
 
 Never with credentials of the browser: a caller shows its API key itself.
 """
 
 import re
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from gateway.edge import answer_headers
 from gateway.edge.headers import Headers, find
-from wire.env import SettingError, read_list
+from wire.env import SettingError, read_address, read_list
 
 SETTING = "SLOTSERVE_CORS_ORIGINS"
 EVERY = "*"
@@ -41,11 +43,13 @@ _EXPOSED = b", ".join(
         *answer_headers.NAMES,
     )
 )
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _VARY = (b"vary", b"Origin")
 
 
 def read_origins() -> tuple[str, ...]:
-    """The origins of the setting, as browsers write them; SettingError when one cannot be used."""
+    """Those of the setting and of our own pages, as browsers write them; SettingError when one
+    cannot be used."""
     origins = tuple(word.lower() for word in read_list("SLOTSERVE_CORS_ORIGINS"))
     if EVERY in origins and len(origins) > 1:
         raise SettingError(f"{SETTING}: '*' means every origin: give it alone, or leave it out")
@@ -56,7 +60,21 @@ def read_origins() -> tuple[str, ...]:
                 f"{SETTING}: {origin!r} is no origin: give scheme and host alone, and the port "
                 "unless it is the usual one, such as https://chat.example.org"
             )
-    return origins
+    own = () if EVERY in origins else own_origins(read_address("SLOTSERVE_WEB_URL"))
+    return tuple(dict.fromkeys((*origins, *own)))
+
+
+def own_origins(pages: str) -> tuple[str, ...]:
+    """Under which the pages at this address may be open: a loopback host has several names."""
+    parts = urlsplit(pages.lower())
+    host = parts.hostname or ""
+    if not host:
+        return ()
+    written = f"[{host}]" if ":" in host else host
+    names = _LOOPBACK if written in _LOOPBACK else (written,)
+    has_port = parts.port not in (None, {"http": 80, "https": 443}.get(parts.scheme))
+    port = f":{parts.port}" if has_port else ""
+    return tuple(f"{parts.scheme}://{name}{port}" for name in names)
 
 
 class Cors:

@@ -28,7 +28,7 @@ def page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         text = _make(request, form)
         form = TokenForm() if text else form
-    own = ApiToken.objects.filter(owner=member(request)).prefetch_related("lanes")
+    own = ApiToken.objects.filter(owner=member(request), session="").prefetch_related("lanes")
     context = {
         "form": form,
         "tokens": own,
