@@ -1,7 +1,10 @@
-"""When models are loaded before and after the slots to come: bands of draining, loading and being
-warm. Pure; what the planner will do as far as the bookings and estimates of now tell."""
+"""When models drain, load and are warm around slots. Pure.
 
-from collections.abc import Iterator
+`bands`: what the planner will do, as far as the bookings and estimates of now tell. `recorded`:
+what model servers did.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -39,6 +42,41 @@ class Course:
     idle: Target | None  # what runs between slots
     margins: Margins
     drain: float  # seconds, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A model server that ran: when it was started, was ready, began to drain, was gone."""
+
+    preset: str
+    started_at: datetime
+    loaded_at: datetime  # when it was ready or failed; of one that still loads, when expected
+    drained_from: datetime | None
+    ended_at: datetime  # of one that still runs: now
+
+
+def recorded(runs: Iterable[Run], claims: Sequence[Claim], margins: Margins) -> list[Band]:
+    """The bands of servers that ran: each load and drain, and being warm ahead of its slots."""
+    found = []
+    for run in runs:
+        if run.started_at < run.loaded_at:
+            found.append(Band(BandKind.LOAD, run.started_at, run.loaded_at, run.preset))
+        if run.drained_from is not None and run.drained_from < run.ended_at:
+            found.append(Band(BandKind.DRAIN, run.drained_from, run.ended_at, run.preset))
+        found += _ahead(run, claims, margins)
+    return found
+
+
+def _ahead(run: Run, claims: Sequence[Claim], margins: Margins) -> Iterator[Band]:
+    """From when it was loaded for a slot that found it there."""
+    for number, claim in enumerate(claims):
+        is_its = claim.target is not None and claim.target.preset == run.preset
+        if not is_its or not run.loaded_at < claim.start <= run.ended_at:
+            continue
+        before = claims[number - 1].end if number else run.loaded_at
+        begins = max(run.loaded_at, before, preload_from(claim, margins))
+        if begins < claim.start:
+            yield Band(BandKind.WARM, begins, claim.start, run.preset, claim.booking_id)
 
 
 def warm_at(begins: datetime, load_seconds: float, drain_seconds: float = 0.0) -> datetime:

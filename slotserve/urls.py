@@ -7,7 +7,9 @@ from django.urls import include, path, re_path
 from slotserve.web import (
     administration,
     bookings,
+    calendar,
     calendar_feed,
+    calendar_moves,
     catalogue,
     gpus,
     hosts,
@@ -46,6 +48,13 @@ urlpatterns = [
     path("lanes/<str:slug>/gpus/day/", gpus.lane_day, name="lane-gpu-day"),
     path("book/", bookings.book, name="book"),
     path("book/expect/", bookings.expect, name="expect"),
+    path("calendar/", calendar.page, name="calendar"),
+    path("calendar/events/", calendar.events, name="calendar-events"),
+    path("calendar/move/", calendar.move, name="calendar-move"),
+    re_path(r"^calendar/bookings/(?P<pk>\d{1,18})/$", calendar.booking, name="calendar-booking"),
+    re_path(
+        r"^calendar/bookings/(?P<pk>\d{1,18})/move/$", calendar_moves.page, name="move-booking"
+    ),
     path("bookings/", bookings.mine, name="bookings"),
     path("bookings/<int:pk>/extend/", bookings.extend, name="extend"),
     re_path(

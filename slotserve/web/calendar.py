@@ -1,0 +1,180 @@
+"""The calendar's page, with its list, and what its script asks for."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST, require_safe
+
+from bookings.models import Booking
+from bookings.refusals import Interval, Offering
+from lanes import clock
+from lanes.refusals import Refusal
+from slotserve.api.errors import STATUS_OF
+from slotserve.calendar import moving, words
+from slotserve.calendar.feed import exact, feed
+from slotserve.calendar.listing import listing
+from slotserve.calendar.moving import Wish
+from slotserve.calendar.reading import Sought
+from slotserve.calendar.spans import Span, View, read_day, read_view, span_of
+from slotserve.web.access import members_only
+from slotserve.web.answers import member
+from slotserve.web.rows import rows
+
+LARGEST_PAGE = 10_000
+LONGEST_SEARCH = 100
+
+
+@members_only
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Day, week or month of all lanes or some; a list where no script runs or it is asked for."""
+    now = clock.database_now()
+    span, sought = _asked(request, now)
+    text = request.GET.get("page", "1")
+    number = min(int(text[:6]), LARGEST_PAGE) if text.isascii() and text.isdigit() else 1
+    found = listing(span, sought, member(request), now, max(number, 1))
+    context = {
+        "span": span,
+        "sought": sought,
+        "title": words.title(span),
+        "notes": words.notes(span),
+        "listing": found,
+        "is_list": request.GET.get("as") == "list",
+        "is_said": "view" in request.GET,
+        "here": request.get_full_path(),
+        **_links(span, sought, request.GET.get("as", ""), found.page if found.has_more else 0),
+    }
+    return render(request, "calendar.html", context)
+
+
+@members_only
+@require_safe
+def events(request: HttpRequest) -> HttpResponse:
+    """A span for the script: `feed`."""
+    now = clock.database_now()
+    span, sought = _asked(request, now)
+    return JsonResponse(feed(span, sought, member(request), now))
+
+
+@members_only
+@require_safe
+def booking(request: HttpRequest, pk: int) -> HttpResponse:
+    """What is known of a booking and can be done with it: a page, or the inside of a dialog."""
+    now = clock.database_now()
+    found = Booking.objects.visible_to(request.user).select_related("lane", "owner", "preset")
+    row = rows([get_object_or_404(found, pk=pk)], member(request), now)[0]
+    zone = timezone.get_current_timezone()
+    context = {
+        "row": row,
+        "booking": row.booking,
+        "times": words.times(row.booking.start, row.booking.end, zone),
+        "purpose": row.booking.purpose_for(request.user),
+        "is_over": row.booking.end <= now or row.booking.state not in {"pending", "confirmed"},
+        "back": back_to(request),
+    }
+    is_part = bool(request.htmx)  # type: ignore[attr-defined]
+    name = "_calendar_booking.html" if is_part else "calendar_booking.html"
+    return render(request, name, context)
+
+
+@members_only
+@require_POST
+def move(request: HttpRequest) -> HttpResponse:
+    """Move a booking that was dragged: JSON of `moving.wish`; answers where it was and is now.
+
+    Refusals have `code` and `detail`, and `nearest` free slots; a time that is no moment or two is
+    asked back: code "which_time", `field` and `choices`.
+    """
+    zone = timezone.get_current_timezone()
+    asked = moving.wish(_body(request), zone)
+    if isinstance(asked, moving.Asked):
+        return JsonResponse(_question(asked), status=409)
+    if isinstance(asked, Refusal):
+        return _refused(asked)
+    done = moving.move(asked, member(request))
+    return _refused(done) if isinstance(done, Refusal) else JsonResponse(_moved(asked, done))
+
+
+def _asked(request: HttpRequest, now: datetime) -> tuple[Span, Sought]:
+    zone = timezone.get_current_timezone()
+    view = read_view(request.GET.get("view", "")) or View.DAY
+    span = span_of(view, read_day(request.GET.get("date", ""), now, zone), zone)
+    words_sought = request.GET.get("q", "")[:LONGEST_SEARCH]
+    return span, Sought(tuple(filter(None, request.GET.getlist("lane"))), words_sought)
+
+
+def _links(span: Span, sought: Sought, form: str, page_before: int) -> dict[str, Any]:
+    """Where the page's links lead: the same lanes, another view, span or page."""
+
+    def query(**changed: object) -> str:
+        said = {"view": span.view, "date": span.day.isoformat(), "as": form, "q": sought.words}
+        kept = [(name, str(value)) for name, value in (said | changed).items() if value]
+        return urlencode([*kept, *(("lane", lane) for lane in sought.lanes)])
+
+    return {
+        "views": [(view, query(view=view)) for view in View],
+        "previous": query(date=span.previous),
+        "following": query(date=span.following),
+        "today": query(date=""),
+        "as_list": query(**{"as": "list"}),
+        "as_picture": query(**{"as": "picture"}),
+        "more": query(page=page_before + 1) if page_before else "",
+    }
+
+
+def back_to(request: HttpRequest) -> str:
+    """The calendar as it was, when its address is named."""
+    page_before = request.POST.get("next") or request.GET.get("next", "")
+    return page_before if page_before.startswith(reverse("calendar")) else reverse("calendar")
+
+
+def _body(request: HttpRequest) -> dict[str, Any]:
+    try:
+        said = json.loads(request.body)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _question(asked: moving.Asked) -> dict[str, Any]:
+    zone = timezone.get_current_timezone()
+    offered = moving.choices(asked, zone)
+    return {
+        "code": "which_time",
+        "detail": moving.question(asked),
+        "field": asked.field,
+        "choices": [{"at": exact(moment), "words": said} for moment, said in offered],
+    }
+
+
+def _refused(refusal: Refusal) -> JsonResponse:
+    body: dict[str, Any] = {"code": refusal.code, "detail": refusal.words}
+    if isinstance(refusal, Offering):
+        body["nearest"] = [_offer(slot) for slot in refusal.nearest]
+    return JsonResponse(body, status=STATUS_OF.get(refusal.code, 400))
+
+
+def _offer(slot: Interval) -> dict[str, str]:
+    zone = timezone.get_current_timezone()
+    said = words.times(slot.start, slot.end, zone)
+    return {"start": exact(slot.start), "end": exact(slot.end), "words": said}
+
+
+def _moved(asked: Wish, done: Booking) -> dict[str, Any]:
+    """The booking as it is, and as it was: what undoing asks for."""
+    start = timezone.localtime(done.start)
+    said = words.times(done.start, done.end, timezone.get_current_timezone())
+    return {
+        "booking": done.pk,
+        "day": date_format(start, "j F"),
+        "words": f"{done.lane.name}, {said}",
+        "state": done.state,
+        "seen": {"start": exact(done.start), "end": exact(done.end), "lane": done.lane.slug},
+    }

@@ -1,0 +1,135 @@
+"""Moving a booking by a plain form: another start, end or lane."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from bookings.models import Booking
+from bookings.refusals import Offering
+from bookings.wall_clock import wall_of
+from lanes.models import Lane
+from lanes.refusals import Refusal
+from slotserve.calendar import moving, words
+from slotserve.calendar.feed import exact
+from slotserve.web.access import members_only
+from slotserve.web.answers import member
+from slotserve.web.calendar import back_to
+from slotserve.web.fields import LocalDateTimeInput, NamedField, StyledForm
+
+
+class WallClockField(forms.DateTimeField):
+    """A time on the viewer's wall, without a zone: which moment it is is asked later."""
+
+    def to_python(self, value: Any) -> datetime | None:
+        """The naive time."""
+        found = moving.parsed(value)
+        if found is None or timezone.is_aware(found):
+            raise forms.ValidationError(_("Enter a date and a time."), code="invalid")
+        return found
+
+
+class MoveForm(StyledForm):
+    """Where a booking shall go. `which_*` are moments chosen where a time comes twice or never."""
+
+    lane = NamedField(
+        Lane.objects.none(), to_field_name="slug", empty_label=None, label=gettext_lazy("Lane")
+    )
+    start = WallClockField(label=gettext_lazy("Start"), widget=LocalDateTimeInput())
+    end = WallClockField(label=gettext_lazy("End"), widget=LocalDateTimeInput())
+
+    def __init__(self, *args: Any, booking: Booking, **kwargs: Any) -> None:
+        initial = {"lane": booking.lane.slug, "start": booking.start, "end": booking.end}
+        super().__init__(*args, initial=initial, **kwargs)
+        lanes = Lane.objects.filter(enabled=True) | Lane.objects.filter(pk=booking.lane_id)
+        self.fields["lane"].queryset = lanes.order_by("name")  # type: ignore[attr-defined]
+
+    def ask(self, asked: moving.Asked) -> None:
+        """Let the member choose what was meant by a time."""
+        choices = moving.choices(asked, timezone.get_current_timezone())
+        field = forms.ChoiceField(
+            label=moving.question(asked),
+            choices=[(exact(moment), said) for moment, said in choices],
+            widget=forms.RadioSelect(attrs={"class": "form-check-input"}),
+        )
+        self.fields[f"which_{asked.field}"] = field
+        self.add_error(asked.field, _("Choose below which time is meant."))
+
+
+@members_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest, pk: int) -> HttpResponse:
+    """Move a booking; refusals come with the nearest free slots, a button each."""
+    found = Booking.objects.visible_to(request.user).select_related("lane", "preset", "owner")
+    booking = get_object_or_404(found, pk=pk)
+    if not booking.is_changeable_by(request.user):
+        raise PermissionDenied(_("This booking belongs to somebody else."))
+    form = MoveForm(request.POST or None, booking=booking)
+    refusal: Refusal | None = None
+    if form.is_valid():
+        done = _moved(request, form, booking)
+        if isinstance(done, Booking):
+            said = words.times(done.start, done.end, timezone.get_current_timezone())
+            messages.success(
+                request, _("Moved: %(lane)s, %(times)s.") % {"lane": done.lane.name, "times": said}
+            )
+            return redirect(back_to(request))
+        refusal = done
+    context = {
+        "form": form,
+        "booking": booking,
+        "refusal": refusal,
+        "nearest": _nearest(refusal),
+        "seen": _seen(request, booking),
+        "back": back_to(request),
+    }
+    status = 409 if refusal else 400 if form.errors else 200
+    return render(request, "calendar_move.html", context, status=status)
+
+
+def _moved(request: HttpRequest, form: MoveForm, booking: Booking) -> Booking | Refusal | None:
+    """The moved booking, or a refusal; None when the form now asks something."""
+    seen = _seen(request, booking)
+    said = {"booking": booking.pk, "seen": seen, "lane": form.cleaned_data["lane"].slug}
+    taken = request.POST.get("take", "").split("/")
+    for number, name in enumerate(("start", "end")):
+        chosen = taken[number] if len(taken) == 2 else request.POST.get(f"which_{name}", "")
+        said[name] = chosen or _typed(form.cleaned_data[name], seen[name])
+    asked = moving.wish(said, timezone.get_current_timezone())
+    if isinstance(asked, moving.Asked):
+        form.ask(asked)
+        return None
+    return asked if isinstance(asked, Refusal) else moving.move(asked, member(request))
+
+
+def _typed(wall: datetime, seen: str) -> str:
+    """What was typed; the moment itself where it was left, as the picker knows only minutes."""
+    before = moving.parsed(seen)
+    if before is None or timezone.is_naive(before):
+        return wall.isoformat()
+    shown = wall_of(before, timezone.get_current_timezone()).replace(second=0, microsecond=0)
+    return seen if wall == shown else wall.isoformat()
+
+
+def _seen(request: HttpRequest, booking: Booking) -> dict[str, str]:
+    """How the form showed the booking; at first, as it is."""
+    now = {"start": exact(booking.start), "end": exact(booking.end), "lane": booking.lane.slug}
+    return {name: request.POST.get(f"seen_{name}") or value for name, value in now.items()}
+
+
+def _nearest(refusal: Refusal | None) -> list[tuple[str, str]]:
+    """Free slots: what their buttons send and say."""
+    zone = timezone.get_current_timezone()
+    slots = refusal.nearest if isinstance(refusal, Offering) else ()
+    return [
+        (f"{exact(slot.start)}/{exact(slot.end)}", words.times(slot.start, slot.end, zone))
+        for slot in slots
+    ]

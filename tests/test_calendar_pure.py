@@ -1,0 +1,89 @@
+"""The calendar's pure parts: spans of days, and entries too narrow to be read put together."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slotserve.calendar.condensing import DENSITIES, Block, Entry, condense
+from slotserve.calendar.spans import FIRST, LAST, View, offset_words, read_day, read_view, span_of
+from tests.builders import at
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("view", "first", "last"),
+    [
+        (View.HOURS, "2026-11-30", "2026-11-30"),
+        (View.DAY, "2026-11-30", "2026-11-30"),
+        (View.WEEK, "2026-11-30", "2026-12-06"),
+        (View.MONTH, "2026-11-01", "2026-11-30"),
+    ],
+)
+def test_a_span_has_the_day_its_week_or_its_month(view: View, first: str, last: str) -> None:
+    span = span_of(view, date(2026, 11, 30), BERLIN)
+    assert (str(span.first), str(span.last)) == (first, last)
+    assert span.start == datetime.fromisoformat(f"{first}T00:00+01:00")
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25)])
+def test_a_day_on_which_clocks_are_changed_is_as_long_as_it_is(day: str, hours: int) -> None:
+    span = span_of(View.DAY, date.fromisoformat(day), BERLIN)
+    assert span.end - span.start == timedelta(hours=hours)
+
+
+@given(st.dates(), st.sampled_from(View))
+def test_spans_follow_each_other_without_gaps(day: date, view: View) -> None:
+    span = span_of(view, day, UTC)
+    assert FIRST <= span.first <= span.day <= span.last
+    if span.last < LAST - timedelta(days=40):
+        after = span_of(view, span.following, UTC)
+        assert after.start == span.end
+        assert span_of(view, after.previous, UTC) == span_of(view, span.last, UTC)
+
+
+def test_what_an_address_says_is_read_or_is_today() -> None:
+    assert read_day("2026-07-01", at(0), UTC) == date(2026, 7, 1)
+    assert read_day("soon", at(0), UTC) == date(2030, 1, 15)
+    assert (read_view("week"), read_view("year")) == (View.WEEK, None)
+
+
+@pytest.mark.parametrize(
+    ("zone", "words"),
+    [("UTC", "+00:00"), ("Asia/Kathmandu", "+05:45"), ("America/St_Johns", "-03:30")],
+)
+def test_what_a_zone_is_ahead_of_utc(zone: str, words: str) -> None:
+    assert offset_words(at(0), ZoneInfo(zone)) == words
+
+
+def entry(pk: int, start: float, end: float, *, is_mine: bool = False) -> Entry:
+    return Entry(pk, "lane", at(start), at(end), "bob", "", is_mine, False, is_mine, False)
+
+
+def test_what_can_be_read_stays_as_it_is() -> None:
+    entries = [entry(n, 60 * n, 60 * n + 50) for n in range(6)]
+    assert list(condense(entries, View.WEEK, UTC)) == entries
+
+
+def test_more_of_others_become_one_across_small_gaps_and_ones_own_stay() -> None:
+    others = [entry(n, 60 * n, 60 * n + 50) for n in range(8)]
+    mine = entry(99, 52, 58, is_mine=True)
+    late = entry(8, 600, 610)
+    found = list(condense([*others[:1], mine, *others[1:], late], View.WEEK, UTC))
+    assert found == [mine, Block("lane", at(0), at(470), 8, 8 * 50 * 60), late]
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90), st.booleans()), max_size=60))
+def test_nothing_is_lost_or_moved_by_condensing(gaps: list[tuple[int, int, bool]]) -> None:
+    entries, minute = [], 0
+    for number, (gap, length, is_mine) in enumerate(gaps):
+        entries.append(entry(number, minute + gap, minute + gap + length, is_mine=is_mine))
+        minute += gap + length
+    for view in DENSITIES:
+        found = list(condense(entries, view, BERLIN))
+        assert sum(one.count if isinstance(one, Block) else 1 for one in found) == len(entries)
+        assert {one for one in entries if one.is_mine} <= set(found)
+        assert {one.start for one in found} <= {one.start for one in entries}
