@@ -10,6 +10,7 @@ from slotserve.demo.company import Company
 from slotserve.demo.scale import Demo
 
 BATCH = 500
+QUARTER = timedelta(minutes=15)
 LENGTHS = (30, 60, 60, 90, 120, 120, 180, 240)  # minutes
 SHARE_AHEAD = 0.2
 STATES = (State.CONFIRMED,) * 17 + (State.CANCELLED, State.CANCELLED, State.REJECTED)
@@ -31,8 +32,9 @@ def _of_lane(
     """The one of now, those before it backwards, those after it forwards; never two at once."""
     if not count:
         return
-    begun = demo.now - timedelta(minutes=demo.dice.choice((20, 35, 50)))
-    until = demo.now + timedelta(minutes=demo.dice.choice((25, 70, 100)))
+    quarter = demo.now.replace(minute=demo.now.minute // 15 * 15, second=0, microsecond=0)
+    begun = quarter - demo.dice.choice((1, 2, 4)) * QUARTER
+    until = quarter + demo.dice.choice((2, 5, 7)) * QUARTER
     if is_on_now:
         yield _booking(demo, company, lane, begun, until)
     ahead = max(1, round((count - is_on_now) * SHARE_AHEAD))
@@ -45,12 +47,14 @@ def _walk(
 ) -> Iterator[Booking]:
     days = demo.scale.days / 4 if forwards else demo.scale.days
     room = timedelta(days=days) / max(count, 1)
+    grain = QUARTER if room > 8 * QUARTER else timedelta(minutes=1)
     for _ in range(count):
-        length = min(timedelta(minutes=demo.dice.choice(LENGTHS)), room * 0.8)
-        gap = (room - length) * demo.dice.random()
+        length = min(timedelta(minutes=demo.dice.choice(LENGTHS)), max(grain, room * 0.8))
+        length -= length % grain
+        gap = max(timedelta(), room - length) * demo.dice.random()
+        gap -= gap % grain
         start = edge + gap if forwards else edge - gap - length
-        start = start.replace(second=0, microsecond=0)
-        end = start + max(length, timedelta(minutes=1))
+        end = start + length
         yield _booking(demo, company, lane, start, end)
         edge = end if forwards else start
 

@@ -1,0 +1,120 @@
+"""The made-up company of `manage.py seed_demo` behind a real web process, for looking at pages and
+measuring them."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import httpx
+
+from bench.installation import ROOT, WAIT_SECONDS, Installation
+
+PUBLISH_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the pages are, and who may look at them: names and the cookies of their sessions."""
+
+    address: str
+    sessions: dict[str, str]
+    cookie: str
+
+
+@contextmanager
+def serving(**counts: int) -> Iterator[Site]:
+    """A seeded installation that is removed at the end. `counts` are those of seed_demo."""
+    port = _free_port()
+    web = f"http://127.0.0.1:{port}"
+    installation = Installation(SLOTSERVE_WEB_URL=web, SLOTSERVE_WORKERS="1")
+    stop = threading.Event()
+    try:
+        installation.migrate()
+        sessions = _fill(counts)
+        keeper = threading.Thread(target=_keep_published, args=(stop,))
+        keeper.start()
+        server = _start_web(installation, port)
+        try:
+            _until_answering(web)
+            yield Site(web, sessions, _cookie_name())
+        finally:
+            stop.set()
+            server.terminate()
+            server.wait(WAIT_SECONDS)
+            keeper.join(WAIT_SECONDS)
+    finally:
+        installation.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _fill(counts: dict[str, int]) -> dict[str, str]:
+    """The company, its usage by day and a session for each of two people. Django is set up now."""
+    from django.test import Client  # noqa: PLC0415 - Django's settings are known only now
+
+    from gateway.publish import publish  # noqa: PLC0415
+    from gateway.usage_days import roll_due_days  # noqa: PLC0415
+    from lanes import clock  # noqa: PLC0415
+    from lanes.refusals import Refusal  # noqa: PLC0415
+    from slotserve.demo.scale import Scale  # noqa: PLC0415
+    from slotserve.demo.seeding import seed  # noqa: PLC0415
+    from slotserve.static_files import collect_if_changed  # noqa: PLC0415
+
+    company = seed(Scale(**counts), "")
+    if isinstance(company, Refusal):
+        raise SystemExit(company.words)
+    while roll_due_days(clock.database_now()) > 2:
+        pass
+    collect_if_changed()
+    publish()
+    sessions = {}
+    for role, person in (("administrator", company.administrator), ("member", company.members[0])):
+        client = Client()
+        client.force_login(person)
+        sessions[role] = client.cookies[_cookie_name()].value
+    return sessions
+
+
+def _cookie_name() -> str:
+    from django.conf import settings  # noqa: PLC0415
+
+    return str(settings.SESSION_COOKIE_NAME)
+
+
+def _keep_published(stop: threading.Event) -> None:
+    """As the beat does it; else pages say that nothing was planned."""
+    from django.db import connections  # noqa: PLC0415
+
+    from gateway.publish import publish  # noqa: PLC0415
+
+    while not stop.wait(PUBLISH_SECONDS):
+        publish()
+    connections.close_all()
+
+
+def _start_web(installation: Installation, port: int) -> "subprocess.Popen[bytes]":
+    argv = ["-m", "uvicorn", "slotserve.asgi:application", "--host", "127.0.0.1"]
+    argv += ["--port", str(port), "--lifespan", "off", "--no-access-log", "--log-level", "warning"]
+    argv += ["--http", "wire.http_protocol:GuardedProtocol", "--timeout-graceful-shutdown", "2"]
+    return subprocess.Popen([sys.executable, *argv], cwd=ROOT, env=dict(os.environ))
+
+
+def _until_answering(address: str) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(f"{address}/ready/").status_code < 500:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise TimeoutError("the web process does not answer")
