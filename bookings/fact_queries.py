@@ -106,6 +106,7 @@ def revisions(
     booked = [booking for group in of_bookings.values() for booking in group]
     chosen = [choice for group in of_choices.values() for choice in group]
     named = {order.target_id for order in orders} | {b.pinned_revision_id for b in booked}
+    named |= {each.revision_id for each in chosen}
     presets = {booking.preset_id for booking in booked} | {each.preset_id for each in chosen}
     presets |= {lane.default_preset_id for lane in of_lanes}
     rows = PresetRevision.objects.filter(

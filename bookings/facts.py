@@ -150,7 +150,9 @@ def _claim(facts: LaneFacts, booking: Booking) -> Claim:
 
 
 def _choice(facts: LaneFacts, choice: ManualChoice) -> Choice:
-    return Choice(_current_target(facts, choice.preset_id), choice.made_at, choice.until)
+    tested = facts.revisions.by_pk.get(choice.revision_id or 0)
+    target = _target(facts, tested) if tested else _current_target(facts, choice.preset_id)
+    return Choice(target, choice.made_at, choice.until)
 
 
 def _standing(facts: LaneFacts, order: Order) -> Standing:

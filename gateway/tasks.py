@@ -7,6 +7,7 @@ import redis
 from celery import current_app, shared_task
 from kombu.exceptions import OperationalError
 
+from bookings import test_loads
 from bookings.planning import plan_lanes
 from gateway.publish import publish
 from gateway.turns import Turns
@@ -28,6 +29,7 @@ MOST_PLANS = 3  # in one tick, while other planners are first
 def beat() -> None:
     """Every SLOTSERVE_TICK_SECONDS: plan all lanes, publish, wake the hosts, take usage in."""
     _guarded("watch hosts", watch_hosts)
+    _guarded("test loads", test_loads.follow)
     _guarded("plan", _planning.take)
     _guarded("publish", _publishing.take)
     _guarded("look at hosts", look_at_hosts)
@@ -39,6 +41,7 @@ def plan(key: str) -> None:
     """Plan all lanes out of turn and publish; `key` names the request that this one answers."""
     ticks.taken_up(key)
     _guarded("watch hosts", watch_hosts)
+    _guarded("test loads", test_loads.follow)
     _guarded("plan", _planning.take)
     _guarded("publish", _publishing.take)
 

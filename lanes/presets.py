@@ -6,7 +6,7 @@ from typing import Any, TypedDict, Unpack
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Max, Q
 
 from lanes import ticks
 from lanes.catalogue.forgetting import take_back
@@ -79,6 +79,27 @@ def draft(
     content, notes = read
     preset = Preset(slug=slug, name=wish.get("name") or slug)
     return PresetRevision(preset=preset, number=0, notes=notes, **_fields(content)), tuple(notes)
+
+
+@transaction.atomic
+def save_draft(
+    preset: Preset, model_file: ModelFile, *, actor: User, **wish: Unpack[PresetWish]
+) -> SavedPreset | Refusal:
+    """A revision for a test load, which nothing else runs: the current one, or the newest draft,
+    when it says the same. Refusals: those of `save_preset`."""
+    if not actor.is_staff:
+        return not_administrator()
+    read = _read(model_file, wish)
+    if isinstance(read, Refusal):
+        return read
+    content, notes = read
+    one_edit_at_a_time()
+    refusal = _moved(preset, model_file) or _taken(preset.slug, content.aliases)
+    if refusal:
+        return refusal
+    known = preset.current if _says(preset.current, content) else _draft_of(preset, content)
+    made = known or _made(preset, content, notes, actor, is_draft=True)
+    return SavedPreset(made, tuple(notes))
 
 
 @transaction.atomic
@@ -215,15 +236,10 @@ def _newest(
 ) -> PresetRevision:
     """The current revision when it says the same, else a new one, made current."""
     current = preset.current
-    if current is not None and _content_of(current) == content:
+    if current is not None and _says(current, content):
         return current
-    made = PresetRevision.objects.create(
-        preset=preset,
-        number=current.number + 1 if current else 1,
-        notes=notes,
-        created_by=actor,
-        **_fields(content),
-    )
+    made = _draft_of(preset, content) or _made(preset, content, notes, actor, is_draft=False)
+    PresetRevision.objects.filter(pk=made.pk).update(is_draft=False)
     preset.current = made
     preset.save(update_fields=["current"])
     take_back(content.model_file)
@@ -232,6 +248,30 @@ def _newest(
     tell_lanes(lanes.distinct(), actor, what)
     ticks.plan_soon()
     return made
+
+
+def _made(
+    preset: Preset, content: _Content, notes: list[str], actor: User | None, *, is_draft: bool
+) -> PresetRevision:
+    newest = preset.revisions.aggregate(newest=Max("number"))["newest"]
+    return PresetRevision.objects.create(
+        preset=preset,
+        number=(newest or 0) + 1,
+        notes=notes,
+        created_by=actor,
+        is_draft=is_draft,
+        **_fields(content),
+    )
+
+
+def _draft_of(preset: Preset, content: _Content) -> PresetRevision | None:
+    """The newest revision, if it is a draft that says this: what was tested is what is saved."""
+    newest = preset.revisions.order_by("-number").first()
+    return newest if newest and newest.is_draft and _says(newest, content) else None
+
+
+def _says(revision: PresetRevision | None, content: _Content) -> bool:
+    return revision is not None and _content_of(revision) == content
 
 
 def _content_of(revision: PresetRevision) -> _Content:

@@ -6,7 +6,7 @@ when it lost its place comes with the next beat.
 
 from celery import shared_task
 
-from lanes import host_place, llama_probing, log_reading, supervisor, ticks
+from lanes import host_place, llama_probing, log_reading, supervisor, ticks, trial
 from lanes import worker_lock as worker_lock  # a worker that knows these tasks holds it
 from lanes.catalogue import hashing, scanning
 
@@ -53,6 +53,14 @@ def probe_programs(host_key: str, key: str) -> None:
     ticks.taken_up(key)
     if host_place.is_ours():
         llama_probing.probe_host(host_key)
+
+
+@shared_task(name=ticks.TRIAL_TASK)
+def try_model(test: int, key: str) -> None:
+    """Send a test load's trial request to the server of this worker's host."""
+    ticks.taken_up(key)
+    if host_place.is_ours():
+        trial.run(test)
 
 
 @shared_task(name=ticks.HASH_TASK)

@@ -27,6 +27,7 @@ NOTICES_TASK = "slotserve.notices"
 SCAN_TASK = "slotserve.scan_models"
 HASH_TASK = "slotserve.hash_models"
 PROBE_TASK = "slotserve.probe_programs"
+TRIAL_TASK = "slotserve.try_model"
 EXPIRES_SECONDS = 30
 PENDING_SECONDS = 5  # how long a lost message can hold up the next request for the same tick
 # KEYS: one. ARGV: milliseconds. A key with more left than any was given is from before Valkey's
@@ -136,6 +137,12 @@ def request_probe(host_key: str) -> None:
     """Have a host ask its programs which flags they take; one pending request for all who ask."""
     key = f"ss:tick:probe:{host_key}"
     _send(PROBE_TASK, key=key, queue=host_queue(host_key), args=(host_key, key))
+
+
+def request_trial(test: int, host_key: str) -> None:
+    """Have a host send a test load's trial request; one pending request for all who ask."""
+    key = f"ss:tick:trial:{test}"
+    _send(TRIAL_TASK, key=key, queue=host_queue(host_key), args=(test, key))
 
 
 def claim(key: str, seconds: float) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lanes.fitting import gpu_memory, lanes_too_small
-from lanes.models import Lane, Preset, PresetRevision, Runtime
+from lanes.models import Lane, Preset, PresetRevision, Runtime, TestLoad
 from lanes.preset_history import Change, changes
 from slotserve.preset_figures import figures, load_counts
 
@@ -67,8 +67,18 @@ def lane_rows(preset: Preset) -> list[LaneRow]:
 
 def history(preset: Preset, limit: int = MOST_REVISIONS) -> list[RevisionRow]:
     """Its newest revisions with what each changed, the newest first; one query."""
-    found = preset.revisions.select_related("created_by").order_by("-number")[: limit + 1]
+    found = (
+        preset.revisions.filter(is_draft=False)
+        .select_related("created_by")
+        .order_by("-number")[: limit + 1]
+    )
     return _with_changes(list(found))[:limit]
+
+
+def newest_tests(preset: Preset, limit: int = 5) -> list[TestLoad]:
+    """The newest test loads of any of its revisions; one query."""
+    tests = TestLoad.objects.filter(revision__preset=preset)
+    return list(tests.select_related("lane", "revision__preset")[:limit])
 
 
 def _with_changes(newest_first: Sequence[PresetRevision]) -> list[RevisionRow]:

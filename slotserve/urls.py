@@ -24,6 +24,7 @@ from slotserve.web import (
     preset_editor,
     ready,
     selfcheck,
+    test_loads,
     tokens,
 )
 
@@ -82,6 +83,9 @@ urlpatterns = [
     path("administration/presets/new/", preset_editor.edit, name="new-preset"),
     path("administration/presets/new/preview/", preset_editor.typed, name="preview-new-preset"),
     path("administration/presets/<str:slug>/", preset_editor.edit, name="edit-preset"),
+    path("administration/presets/<str:slug>/test/", test_loads.begin, name="begin-test"),
+    re_path(r"^administration/tests/(?P<pk>\d{1,18})/$", test_loads.page, name="test-load"),
+    re_path(r"^administration/tests/(?P<pk>\d{1,18})/stop/$", test_loads.stop, name="stop-test"),
     path("administration/presets/<str:slug>/clone/", preset_editor.clone, name="clone-preset"),
     path("administration/presets/<str:slug>/preview/", preset_editor.typed, name="preview-preset"),
     path(

@@ -13,6 +13,7 @@ from lanes.models.notices import Notice
 from lanes.models.presets import Engine, Preset, PresetRevision
 from lanes.models.programs import LlamaServer
 from lanes.models.running import LoadRecord, Order, Phase, PresetFailure, Runtime
+from lanes.models.trying import Outcome, TestLoad
 
 __all__ = [
     "A_PROJECTOR",
@@ -37,12 +38,14 @@ __all__ = [
     "ModelKind",
     "Notice",
     "Order",
+    "Outcome",
     "Phase",
     "Preset",
     "PresetFailure",
     "PresetRevision",
     "ReloadRequest",
     "Runtime",
+    "TestLoad",
     "TokenState",
     "slug_validator",
 ]

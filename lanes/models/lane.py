@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from lanes.models.hosts import Gpu, Host, slug_validator
-from lanes.models.presets import Preset
+from lanes.models.presets import Preset, PresetRevision
 from lanes.telling import told
 
 
@@ -68,6 +68,14 @@ class ManualChoice(models.Model):
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="choices")
     preset = models.ForeignKey(
         Preset, null=True, blank=True, on_delete=models.PROTECT, related_name="chosen_on"
+    )
+    revision = models.ForeignKey(
+        PresetRevision,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="Of a test load: this one rather than the preset's newest.",
     )
     made_at = models.DateTimeField()
     until = models.DateTimeField()

@@ -70,6 +70,11 @@ class PresetRevision(models.Model):
     )
     notes = models.JSONField(default=list, help_text="what was left out of the arguments, and why")
     aliases = models.JSONField(default=list, help_text="other names that callers may use")
+    is_draft = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Made for a test load; nothing else runs it until it is saved.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"

@@ -30,6 +30,7 @@ from slotserve.api.fields import is_true
 from slotserve.api.preset_fields import OptionsField, TextsField, VariablesField
 from slotserve.api.preset_history import PresetCloneSerializer, RevisionSerializer
 from slotserve.api.preset_previews import PreviewSerializer, PreviewWriteSerializer, previewed
+from slotserve.api.test_loads import TestLoadSerializer, TestLoadWriteSerializer, begun
 from slotserve.preset_page import history
 
 
@@ -200,6 +201,20 @@ class PresetViewSet(
         asked.is_valid(raise_exception=True)
         shown = previewed(self.get_object(), asked.validated_data)
         return refuse(shown) if isinstance(shown, Refusal) else Response(shown)
+
+    @extend_schema(request=TestLoadWriteSerializer, responses={201: TestLoadSerializer})
+    @action(detail=True, methods=["post"], url_path="test-load")
+    def test_load(self, request: Request, slug: str) -> Response:
+        """Have a free lane load what is said, measure it and go back (administrators)."""
+        preset, actor = self.get_object(), cast(User, request.user)
+        if not actor.is_staff:
+            return refuse(NOT_ADMINISTRATOR)
+        asked = TestLoadWriteSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        test = begun(preset, asked.validated_data, actor)
+        if isinstance(test, Refusal):
+            return refuse(test)
+        return Response(TestLoadSerializer(test).data, status=status.HTTP_201_CREATED)
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, slug: str) -> Response:

@@ -15,6 +15,7 @@ from slotserve.api.notices import NoticeViewSet
 from slotserve.api.presets import PresetViewSet
 from slotserve.api.schema import SchemaView
 from slotserve.api.selfcheck import SelfCheckView
+from slotserve.api.test_loads import TestLoadViewSet
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
 
 router = SimpleRouter()
@@ -23,6 +24,7 @@ router.register("hosts", HostViewSet, basename="host")
 router.register("gpus", GpuViewSet, basename="gpu")
 router.register("bookings", BookingViewSet, basename="booking")
 router.register("presets", PresetViewSet, basename="preset")
+router.register("test-loads", TestLoadViewSet, basename="test-load")
 router.register("models", ModelFileViewSet, basename="model")
 router.register("model-folders", ModelFolderViewSet, basename="model-folder")
 router.register("tokens", TokenViewSet, basename="token")

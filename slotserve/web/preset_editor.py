@@ -13,6 +13,7 @@ from lanes import presets
 from lanes.models import Preset
 from lanes.preset_notes import notes_of_host
 from lanes.refusals import Refusal
+from slotserve.preset_page import newest_tests
 from slotserve.web.access import staff_required
 from slotserve.web.administration_forms import PresetForm
 from slotserve.web.answers import member
@@ -34,7 +35,7 @@ def edit(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 messages.warning(request, note)
             return redirect("edit-preset", saved.revision.preset.slug)
         form.add_error(None, saved.words)
-    return _page(request, form, preset)
+    return editor(request, form, preset)
 
 
 @staff_required
@@ -45,7 +46,7 @@ def clone(request: HttpRequest, slug: str) -> HttpResponse:
     preset = get_object_or_404(wanted, slug=slug)
     form = PresetForm(preset=None, initial=PresetForm.initial_of_clone(preset))
     title = _("Clone of %(slug)s") % {"slug": slug}
-    return _page(request, form, None, title=title, action=reverse("new-preset"))
+    return editor(request, form, None, title=title, action=reverse("new-preset"))
 
 
 @staff_required
@@ -59,7 +60,7 @@ def typed(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "_command.html", context)
     action = reverse("edit-preset", args=[slug]) if slug else reverse("new-preset")
-    return _page(request, form, preset, action=action, **context)
+    return editor(request, form, preset, action=action, **context)
 
 
 def _preset(slug: str | None) -> Preset | None:
@@ -67,14 +68,19 @@ def _preset(slug: str | None) -> Preset | None:
     return get_object_or_404(wanted, slug=slug) if slug else None
 
 
-def _page(
+def editor(
     request: HttpRequest, form: PresetForm, preset: Preset | None, **context: Any
 ) -> HttpResponse:
+    """The page, with what is wrong or was asked for beside the form."""
     status = 400 if form.is_bound and form.errors else 200
     title = _("Preset %(slug)s") % {"slug": preset.slug} if preset else _("New preset")
     preview_url = (
         reverse("preview-preset", args=[preset.slug]) if preset else reverse("preview-new-preset")
     )
-    beside = {} if form.is_bound or not preset else of_preset(preset)
+    beside = of_preset(preset) if preset else {}
+    if form.is_bound and "command" not in context:
+        beside = of_form(form, request.POST.get("preview_lane", ""))
+    if preset:
+        beside["tests"] = newest_tests(preset)
     shown = {"form": form, "title": title, "preset": preset, "preview_url": preview_url}
     return render(request, "preset_edit.html", shown | beside | context, status=status)

@@ -1,0 +1,58 @@
+"""What a test load does next. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lanes.models import PresetFailure
+from lanes.models.trying import Outcome
+
+PATIENCE = timedelta(seconds=100)  # with a trial that was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a test that runs."""
+
+    is_wanted: bool  # whether the planner has the lane run it
+    why_not: str  # the planner's sentence
+    is_ready: bool
+    load_seconds: float | None
+    failure: PresetFailure | None  # since it was asked for
+    trial_asked_at: datetime | None
+    is_trial_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Have the host send the trial request."""
+
+    load_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Write down how it ended, and give the lane back."""
+
+    outcome: str
+    load_seconds: float | None = None
+    failure: PresetFailure | None = None
+    why: str = ""
+
+
+Step = Ask | End
+
+
+def next_of(seen: Seen, now: datetime) -> Step | None:
+    """The next step; None: wait. A failure counts before an interruption: it came first."""
+    if seen.is_trial_over:
+        return End(Outcome.PASSED, seen.load_seconds)
+    if seen.failure is not None:
+        return End(Outcome.FAILED, failure=seen.failure)
+    if not seen.is_wanted:
+        return End(Outcome.INTERRUPTED, seen.load_seconds, why=seen.why_not)
+    if not seen.is_ready:
+        return None
+    if seen.trial_asked_at is None:
+        return Ask(seen.load_seconds)
+    is_in_vain = now - seen.trial_asked_at > PATIENCE
+    return End(Outcome.PASSED, seen.load_seconds) if is_in_vain else None
