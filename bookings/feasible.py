@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bookings.policy import Broken, Claim, Code, Ledger, Rules, judge
-from bookings.refusals import Interval
+from bookings.interval import Interval
 from bookings.site_days import grid_after, grid_before, midnight
 
 MOST_OFFERED = 3

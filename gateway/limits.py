@@ -10,6 +10,7 @@ from django.db import transaction
 from gateway.models import ApiToken, MemberLimit
 from lanes import ticks
 from lanes.refusals import Refusal
+from wire.words import said
 
 log = logging.getLogger(__name__)
 MOST = 2**31 - 1  # what the columns hold
@@ -54,7 +55,7 @@ def limits_of(member: User) -> RateLimits:
 def set_member_limits(member: User, wish: RateLimits, *, actor: User) -> MemberLimit | Refusal:
     """Set a person's limits: None for as everybody, 0 for none. For administrators."""
     if not actor.is_staff:
-        words = "Only administrators set what a member may use: ask one of them."
+        words = said("Only administrators set what a member may use: ask one of them.")
         return Refusal("not_administrator", words)
     refusal = _objection(wish, least=0)
     if refusal:
@@ -75,7 +76,7 @@ def set_token_limits(token: ApiToken, wish: RateLimits, *, actor: User) -> Refus
     with transaction.atomic():
         seen = ApiToken.objects.filter(pk=token.pk, **asdict(held))
         if not seen.update(**asdict(wish)):
-            return Refusal("wrong_state", "Somebody has just changed this token: look again.")
+            return Refusal("wrong_state", said("Somebody has just changed this token: look again."))
         ticks.plan_soon()
     token.refresh_from_db(fields=list(asdict(wish)))
     log.info("token limits set token=%s by=%s %s", token.pk, actor.pk, wish)
@@ -90,7 +91,10 @@ def token_objection(wish: RateLimits) -> Refusal | None:
 def _objection(wish: RateLimits, *, least: int) -> Refusal | None:
     for number in (wish.requests_per_minute, wish.tokens_per_minute):
         if number is not None and not least <= number <= MOST:
-            return Refusal("bad_limit", f"A limit is a whole number from {least} to {MOST}.")
+            return Refusal(
+                "bad_limit",
+                said("A limit is a whole number from {least} to {most}.", least=least, most=MOST),
+            )
     return None
 
 
@@ -100,12 +104,14 @@ def _rights_objection(
     if actor.is_staff:
         return None
     if actor.pk != token.owner_id:
-        return Refusal("not_yours", "This token is someone else's: ask its owner to change it.")
+        return Refusal(
+            "not_yours", said("This token is someone else's: ask its owner to change it.")
+        )
     pairs = (
         (held.requests_per_minute, wish.requests_per_minute),
         (held.tokens_per_minute, wish.tokens_per_minute),
     )
     if any(now is not None and (then is None or then > now) for now, then in pairs):
-        words = "You may lower a token's limits; an administrator may raise them."
+        words = said("You may lower a token's limits; an administrator may raise them.")
         return Refusal("not_administrator", words)
     return None

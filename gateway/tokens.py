@@ -16,6 +16,7 @@ from gateway.models import ApiToken, Scope
 from lanes import clock, ticks
 from lanes.models import Lane
 from lanes.refusals import Refusal
+from wire.words import said
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,9 @@ def create_token(
     if refusal:
         return refusal
     if lanes and Scope.ADMIN in scopes:  # it could make itself a token for all of them
-        return Refusal("unknown_scope", "A token for some lanes alone cannot have the scope admin.")
+        return Refusal(
+            "unknown_scope", said("A token for some lanes alone cannot have the scope admin.")
+        )
     text = START + secrets.token_urlsafe(RANDOM_BYTES)
     with transaction.atomic():
         token = ApiToken.objects.create(
@@ -66,7 +69,9 @@ def create_token(
 def revoke(token: ApiToken, *, actor: User) -> Refusal | None:
     """End a token for good: its owner may, and administrators. Twice is as good as once."""
     if actor.pk != token.owner_id and not actor.is_staff:
-        return Refusal("not_yours", "This token is someone else's: ask its owner to revoke it.")
+        return Refusal(
+            "not_yours", said("This token is someone else's: ask its owner to revoke it.")
+        )
     with transaction.atomic():
         open_tokens = ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True)
         is_first = open_tokens.update(revoked_at=clock.database_now())
@@ -115,14 +120,32 @@ def _objection(
 ) -> Refusal | None:
     unknown = sorted(set(map(str, scopes)) - set(Scope.values))
     if not owner.is_active:
-        return Refusal("owner_inactive", f"{owner.username} may not log in: activate them first.")
+        return Refusal(
+            "owner_inactive",
+            said("{owner} may not log in: activate them first.", owner=owner.username),
+        )
     if not name or len(name) > LONGEST_NAME:
-        return Refusal("bad_name", f"Give the token a name of 1 to {LONGEST_NAME} characters.")
+        return Refusal(
+            "bad_name",
+            said(
+                "Give the token a name of 1 to {most} characters.",
+                most=LONGEST_NAME,
+            ),
+        )
     if unknown or not scopes:
-        wrong = f"{', '.join(unknown)} is no scope" if unknown else "A token needs a scope"
-        return Refusal("unknown_scope", f"{wrong}: choose from {', '.join(Scope.values)}.")
+        wrong = (
+            said("{names} is no scope", names=", ".join(unknown))
+            if unknown
+            else said("A token needs a scope")
+        )
+        return Refusal(
+            "unknown_scope",
+            said("{wrong}: choose from {names}.", wrong=wrong, names=", ".join(Scope.values)),
+        )
     if expires_at is not None and expires_at.tzinfo is None:
-        return Refusal("naive_time", "Give the expiry with its time zone, such as …T12:00:00Z.")
+        return Refusal(
+            "naive_time", said("Give the expiry with its time zone, such as …T12:00:00Z.")
+        )
     if expires_at is not None and expires_at <= now:
-        return Refusal("in_the_past", "The expiry must lie in the future.")
+        return Refusal("in_the_past", said("The expiry must lie in the future."))
     return None

@@ -2,6 +2,7 @@
 
 from lanes.models import Preset
 from lanes.refusals import Refusal
+from wire.words import said
 
 
 def archived_objection(preset: Preset) -> Refusal | None:
@@ -12,5 +13,8 @@ def archived_objection(preset: Preset) -> Refusal | None:
 
 def archived_refusal(preset: Preset) -> Refusal:
     """What to do instead of wanting it."""
-    words = f"{preset} is archived: take another preset, or have an administrator bring it back."
+    words = said(
+        "{preset} is archived: take another preset, or have an administrator bring it back.",
+        preset=str(preset),
+    )
     return Refusal("archived", words)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from lanes.models import Lane, ModelFile, Preset
+from django.utils.translation import gettext as _
 
-TOO_LARGE = "Larger than GPU memory"
+from lanes.models import Lane, ModelFile, Preset
 
 
 def gpu_memory(lane: Lane) -> int:
@@ -22,7 +22,11 @@ def warnings(lane: Lane, preset: Preset | None) -> list[str]:
     if preset is None or preset.current is None:
         return []
     trouble = preset.current.model_file.warning
-    told = [f"{preset.slug} may not load: {trouble[:1].lower()}{trouble[1:]}"] if trouble else []
+    told = (
+        [_("%(preset)s may not load. %(why)s") % {"preset": preset.slug, "why": trouble}]
+        if trouble
+        else []
+    )
     return [*told, warning(lane.slug, preset.slug)] if is_too_large(lane, preset) else told
 
 
@@ -37,9 +41,15 @@ def fits_nowhere(lanes: Iterable[Lane], file: ModelFile) -> bool:
     return bool(own) and all(_is_larger(file, lane) for lane in own)
 
 
+def too_large() -> str:
+    """What is said of one that `fits_nowhere`."""
+    return _("Larger than GPU memory")
+
+
 def warning(place: str, name: str) -> str:
     """The sentence about a model on a lane that is too small; it may be booked all the same."""
-    return f"{TOO_LARGE} of {place}: {name} may not load."
+    words = _("Larger than GPU memory of %(place)s: %(name)s may not load.")
+    return words % {"place": place, "name": name}
 
 
 def _is_larger(file: ModelFile, lane: Lane) -> bool:

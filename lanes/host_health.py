@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
+from wire.words import marked, said
+
 SKEW_SECONDS = 2.0  # beyond it times in pages and logs mislead, and leases of Valkey end early
 LEAST_FREE_BYTES = 2 * 2**30
 LEAST_FREE_SHARE = 0.03
@@ -86,23 +88,32 @@ def _silence(facts: HostFacts) -> Iterator[Trouble]:
     if facts.unreachable_since is None:
         return
     if facts.seen_at is None:
-        words = f"{facts.name} has never reported"
-        yield Trouble("never_seen", words, "Start its worker, or join it anew.")
+        words = said("{host} has never reported", host=facts.name)
+        yield Trouble("never_seen", words, said("Start its worker, or join it anew."))
         return
-    words = f"{facts.name} has not answered since {_moment(facts.seen_at)}"
-    yield Trouble(
-        "unreachable", words, "See that it runs, and that it reaches the database and Valkey."
+    words = said(
+        "{host} has not answered since {since}", host=facts.name, since=_moment(facts.seen_at)
     )
+    hint = said("See that it runs, and that it reaches the database and Valkey.")
+    yield Trouble("unreachable", words, hint)
 
 
 def _place(facts: HostFacts) -> Iterator[Trouble]:
     address = _address(facts)
     if address is None:
-        words = f"{facts.address} is no IP address, so {facts.name} starts no model server"
-        yield Trouble("bad_address", words, "Give it one, such as 127.0.0.1 or 10.0.0.5.")
+        words = said(
+            "{address} is no IP address, so {host} starts no model server",
+            address=facts.address,
+            host=facts.name,
+        )
+        yield Trouble("bad_address", words, said("Give it one, such as 127.0.0.1 or 10.0.0.5."))
     elif address.is_global:
-        words = f"Model servers of {facts.name} listen on the public address {facts.address}"
-        yield Trouble("public_address", words, "Give it an address of a private network.")
+        words = said(
+            "Model servers of {host} listen on the public address {address}",
+            host=facts.name,
+            address=facts.address,
+        )
+        yield Trouble("public_address", words, said("Give it an address of a private network."))
 
 
 def _reported(facts: HostFacts, version: str, margin: float) -> Iterator[Trouble]:
@@ -110,24 +121,41 @@ def _reported(facts: HostFacts, version: str, margin: float) -> Iterator[Trouble
     if report is None:
         return
     if abs(report.clock_skew) * margin > SKEW_SECONDS:
-        side = "ahead of" if report.clock_skew > 0 else "behind"
-        words = f"The clock of {facts.name} is {abs(report.clock_skew):.1f} s {side} the database's"
-        yield Trouble("clock_skew", words, "Keep the clocks of all machines in step, by NTP.")
+        text = (
+            marked("The clock of {host} is {seconds:.1f} s ahead of the database's")
+            if report.clock_skew > 0
+            else marked("The clock of {host} is {seconds:.1f} s behind the database's")
+        )
+        words = said(text, host=facts.name, seconds=abs(report.clock_skew))
+        yield Trouble("clock_skew", words, said("Keep the clocks of all machines in step, by NTP."))
     if report.version != version:
-        words = f"{facts.name} runs {report.version}, SlotServe here {version}"
-        yield Trouble("other_version", words, "Install the same code everywhere; restart workers.")
+        words = said(
+            "{host} runs {its}, SlotServe here {own}",
+            host=facts.name,
+            its=report.version,
+            own=version,
+        )
+        yield Trouble(
+            "other_version", words, said("Install the same code everywhere; restart workers.")
+        )
     least = max(LEAST_FREE_BYTES, LEAST_FREE_SHARE * report.disk_total_bytes)
     if report.disk_free_bytes < min(least, report.disk_total_bytes / 2) * margin:
         free = report.disk_free_bytes / 2**30
-        words = f"The data folder's disk of {facts.name} has {free:.1f} GiB left"
-        yield Trouble("disk_full", words, "Make room: servers log there.")
+        words = said(
+            "The data folder's disk of {host} has {free:.1f} GiB left", host=facts.name, free=free
+        )
+        yield Trouble("disk_full", words, said("Make room: servers log there."))
     if report.is_driver_failing and facts.has_cards:
-        words = f"The GPUs of {facts.name} cannot be read: {report.driver_words}"
-        yield Trouble("driver_failing", words, "Run nvidia-smi there.")
+        words = said(
+            "The GPUs of {host} cannot be read: {why}", host=facts.name, why=report.driver_words
+        )
+        yield Trouble("driver_failing", words, said("Run nvidia-smi there."))
     address = _address(facts)
     if report.is_user_shared and address is not None and not address.is_loopback:
-        words = f"Model servers of {facts.name} run as the worker's own user"
-        hint = "Set SLOTSERVE_RUN_AS, so that code in a model cannot read the worker's secrets."
+        words = said("Model servers of {host} run as the worker's own user", host=facts.name)
+        hint = said(
+            "Set SLOTSERVE_RUN_AS, so that code in a model cannot read the worker's secrets."
+        )
         yield Trouble("shared_user", words, hint)
 
 

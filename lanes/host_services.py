@@ -4,11 +4,13 @@ from ipaddress import ip_address
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from lanes import ticks
 from lanes.models import Host
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
+from wire.words import said
 
 
 @transaction.atomic
@@ -23,7 +25,7 @@ def save_host(
         return not_administrator()
     row = Host.objects.select_for_update().filter(pk=host.pk).first()
     if row is None:
-        return Refusal("not_found", "This host has been deleted meanwhile.")
+        return Refusal("not_found", said("This host has been deleted meanwhile."))
     row.name = (name or row.name).strip()
     row.address = (address or row.address).strip()
     refusal = unfit_address(row.address) or refusal_of(row)
@@ -39,13 +41,20 @@ def unfit_address(text: str) -> Refusal | None:
     try:
         address = ip_address(text)
     except ValueError:
-        words = f"{text!r} is no IP address: give one, such as 127.0.0.1 or 10.0.0.5."
+        words = said(
+            "{text!r} is no IP address: give one, such as 127.0.0.1 or 10.0.0.5.", text=text
+        )
         return Refusal("invalid", words)
     if address.is_unspecified or address.is_multicast or text in {"255.255.255.255"}:
-        words = f"{text} is no address of one machine: give the private one that gateways reach."
+        words = said(
+            "{text} is no address of one machine: give the private one that gateways reach.",
+            text=text,
+        )
         return Refusal("invalid", words)
     if getattr(address, "scope_id", None):
-        return Refusal("invalid", f"{text} names a network card: give an address without '%'.")
+        return Refusal(
+            "invalid", said("{text} names a network card: give an address without '%'.", text=text)
+        )
     return None
 
 
@@ -55,12 +64,11 @@ def note_on(address: str) -> str:
         is_public = ip_address(address).is_global
     except ValueError:
         return ""
-    return (
-        f"{address} is a public address: whoever reaches it reaches the ports of model servers. "
+    words = _(
+        "%(address)s is a public address: whoever reaches it reaches the ports of model servers. "
         "Give one of a private network, or let a firewall admit the gateways alone."
-        if is_public
-        else ""
     )
+    return words % {"address": address} if is_public else ""
 
 
 def is_loopback(address: str) -> bool:

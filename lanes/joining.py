@@ -26,11 +26,12 @@ from lanes.validation import not_administrator, refusal_of
 from lanes.version import code_version
 from wire.host_settings import SAME_EVERYWHERE
 from wire.sealing import read_table_keys
+from wire.words import said
 
 PREFIX = "sj_"
 MINUTES, MOST_MINUTES = 60, 24 * 60
 KEPT = timedelta(days=30)  # tokens of no use are shown for so long
-NOT_KNOWN = "This join token is not known: make a new one on the page of hosts."
+NOT_KNOWN = said("This join token is not known: make a new one on the page of hosts.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,10 @@ def create_join_token(
     if actor is not None and not actor.is_staff:
         return not_administrator()
     if not 1 <= minutes <= MOST_MINUTES:
-        return Refusal("invalid", f"A join token lasts from 1 to {MOST_MINUTES} minutes.")
+        return Refusal(
+            "invalid",
+            said("A join token lasts from 1 to {most} minutes.", most=MOST_MINUTES),
+        )
     name = name.strip() or key
     refusal = unfit_address(address) or _unfit_host(key, name) or why_not_for_others(address)
     return refusal or _create(actor, key, name, address, timedelta(minutes=minutes))
@@ -123,10 +127,10 @@ def revoke_join_token(pk: int, *, actor: User | None) -> JoinToken | Refusal:
     now = clock.database_now()
     token = JoinToken.objects.filter(pk=pk).first()
     if token is None:
-        return Refusal("not_found", "There is no such join token.")
+        return Refusal("not_found", said("There is no such join token."))
     living = JoinToken.objects.filter(pk=pk, revoked_at=None, expires_at__gt=now)
     if not living.update(revoked_at=now):
-        return Refusal("wrong_state", "This join token is of no use any more already.")
+        return Refusal("wrong_state", said("This join token is of no use any more already."))
     token.revoked_at = now
     return token
 
@@ -141,25 +145,32 @@ def _spoilt(
 ) -> Refusal | None:
     """Why this token lets nobody in."""
     words = {
-        TokenState.USED: "" if again else "has been used",
-        TokenState.REVOKED: "has been revoked, or a newer one was made for the same host",
-        TokenState.EXPIRED: "has expired",
-        TokenState.WAITING: "is not the newest for its host" if token != tokens[-1] else "",
+        TokenState.USED: "" if again else said("has been used"),
+        TokenState.REVOKED: said("has been revoked, or a newer one was made for the same host"),
+        TokenState.EXPIRED: said("has expired"),
+        TokenState.WAITING: said("is not the newest for its host") if token != tokens[-1] else "",
     }[token.state(now)]
     if words:
-        return Refusal("bad_join_token", f"This join token {words}: make a new one.")
+        return Refusal(
+            "bad_join_token", said("This join token {words}: make a new one.", words=words)
+        )
     if token.made_by is not None and not (token.made_by.is_staff and token.made_by.is_active):
-        return Refusal("bad_join_token", "Who made this join token is no administrator any more.")
+        return Refusal(
+            "bad_join_token", said("Who made this join token is no administrator any more.")
+        )
     return None
 
 
 def _not_its_address(token: JoinToken, addresses: Collection[str]) -> Refusal | None:
     if not addresses or is_loopback(token.address) or token.address in addresses:
         return None
-    own = ", ".join(sorted(each for each in addresses if not is_loopback(each))) or "none"
-    words = (
-        f"{token.address}, for which this join token was made, is no address of this machine (its "
-        f"own: {own}): make a token with the right one. This one has not been used."
+    own = ", ".join(sorted(each for each in addresses if not is_loopback(each))) or said("none")
+    words = said(
+        "{address}, for which this join token was made, is no address of this "
+        "machine (its own: {own}): make a token with the right one. This one has "
+        "not been used.",
+        address=token.address,
+        own=own,
     )
     return Refusal("not_its_address", words)
 
@@ -169,9 +180,10 @@ def _why_not_yet(tokens: list[JoinToken], now: datetime) -> Refusal | None:
     for token in tokens:
         host = Host.objects.filter(key=token.key).first()
         if is_joining(token, host, now):
-            words = (
-                f"A machine has just joined as {token.key}, and its worker has not looked yet. "
-                "Start that or, to let another machine join, revoke the token that it used."
+            words = said(
+                "A machine has just joined as {host}, and its worker has not looked yet. "
+                "Start that or, to let another machine join, revoke the token that it used.",
+                host=token.key,
             )
             return Refusal("host_joining", words)
     return None
@@ -200,12 +212,16 @@ def environment_of(host: Host) -> dict[str, str]:
 def _unfit_host(key: str, name: str) -> Refusal | None:
     """A key that none can have, or whose machine is there: two workers must not share one."""
     if not key:
-        return Refusal("invalid", "Give the host a key, such as gpu1: small letters and digits.")
+        return Refusal(
+            "invalid", said("Give the host a key, such as gpu1: small letters and digits.")
+        )
     present = Host.objects.filter(key=key).first()
     if present is None:
         return refusal_of(Host(key=key, name=name))
     if present.seen_at and present.seen_at > clock.database_now() - silent_after():
-        words = f"The host {key} is there: stop its worker first, or take another key."
+        words = said(
+            "The host {key} is there: stop its worker first, or take another key.", key=key
+        )
         return Refusal("host_lives", words)
     return None
 

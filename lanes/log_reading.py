@@ -19,6 +19,7 @@ from lanes.log_pages import PAGE, Seen, State
 from lanes.logs import segments
 from lanes.models import Lane, Runtime
 from lanes.refusals import Refusal
+from wire.words import said
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ ASK_SECONDS = 0.5
 LEAST_ROOM = 65536  # bytes; with less a disk counts as full
 
 BROKER_AWAY = Refusal(
-    "broker_away", "The broker does not answer, so no host can be asked for a log now."
+    "broker_away", said("The broker does not answer, so no host can be asked for a log now.")
 )
 
 
@@ -141,9 +142,10 @@ def _look(run: Runtime, offset: int | None, lines: int) -> Piece | None:
 
 
 def _away(lane: Lane) -> Refusal:
-    words = (
-        f"{lane.host.name} does not answer: its worker is not running, is busy, or cannot reach "
-        "the broker. The log is on that machine."
+    words = said(
+        "{host} does not answer: its worker is not running, is busy, or cannot "
+        "reach the broker. The log is on that machine.",
+        host=lane.host.name,
     )
     return Refusal("host_unreachable", words)
 

@@ -29,7 +29,7 @@ from lanes.models import (
 from lanes.refusals import Refusal
 from lanes.services import tell_lanes
 from lanes.validation import not_administrator, refusal_of
-from wire.words import said
+from wire.words import kept_of, said
 
 LOADED_NOW = "auto"  # callers name it to mean whatever is loaded
 MOST_ALIASES = 20
@@ -141,7 +141,14 @@ def names_of(preset: Preset) -> list[str]:
 def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]] | Refusal:
     engine = wish.get("engine") or Engine.LLAMA_CPP
     if engine not in Engine.values:
-        return Refusal("invalid", f"{engine} is no engine: {', '.join(Engine.values)} are known.")
+        return Refusal(
+            "invalid",
+            said(
+                "{engine} is no engine: {names} are known.",
+                engine=engine,
+                names=", ".join(Engine.values),
+            ),
+        )
     arguments = check_arguments(wish.get("arguments", []))
     if isinstance(arguments, Refusal):
         return arguments
@@ -195,18 +202,27 @@ def _options_of(
     told = options_as_said(options)
     if adapter is not engine_named(engine):
         return told, []
-    return {}, [f"{name} was left out: {Engine(engine).label} has its own." for name in told]
+    return {}, [
+        said("{name} was left out: {engine} has its own.", name=name, engine=Engine(engine).label)
+        for name in told
+    ]
 
 
 def _check_aliases(value: object) -> list[str] | Refusal:
     """The aliases once each, in their order."""
     if not isinstance(value, list | tuple) or len(value) > MOST_ALIASES:
-        return Refusal("bad_aliases", f"Aliases are a list of at most {MOST_ALIASES} names.")
+        return Refusal(
+            "bad_aliases",
+            said("Aliases are a list of at most {most} names.", most=MOST_ALIASES),
+        )
     for alias in value:
         if not isinstance(alias, str) or not _ALIAS.fullmatch(alias):
             return Refusal(
                 "bad_aliases",
-                f"{alias!r} cannot be a model's name: letters, digits and . _ : / @ + - can.",
+                said(
+                    "{alias!r} cannot be a model's name: letters, digits and . _ : / @ + - can.",
+                    alias=alias,
+                ),
             )
     return list(dict.fromkeys(value))
 
@@ -216,18 +232,31 @@ def _moved(preset: Preset, model_file: ModelFile) -> Refusal | None:
     if preset.current is None or preset.current.model_file.host_id == model_file.host_id:
         return None
     home = preset.current.model_file.host.name
-    return Refusal("wrong_host", f"{preset.slug} stays on {home}: make a new preset for this file.")
+    return Refusal(
+        "wrong_host",
+        said(
+            "{preset} stays on {home}: make a new preset for this file.",
+            preset=preset.slug,
+            home=home,
+        ),
+    )
 
 
 def _taken(slug: str, aliases: list[str]) -> Refusal | None:
     """Every name leads to one preset; `auto` to none."""
     wanted = {name.lower() for name in (slug, *aliases)}
     if LOADED_NOW in wanted:
-        return Refusal("name_taken", f"{LOADED_NOW} means whatever is loaded: take another name.")
+        return Refusal(
+            "name_taken",
+            said("{name} means whatever is loaded: take another name.", name=LOADED_NOW),
+        )
     for other in Preset.objects.exclude(slug=slug).select_related("current"):
         for name in names_of(other):
             if name.lower() in wanted:
-                return Refusal("name_taken", f"{name} is a name of the preset {other.slug}.")
+                return Refusal(
+                    "name_taken",
+                    said("{name} is a name of the preset {other}.", name=name, other=other.slug),
+                )
     return None
 
 
@@ -257,7 +286,7 @@ def _made(
     return PresetRevision.objects.create(
         preset=preset,
         number=(newest or 0) + 1,
-        notes=notes,
+        notes=[kept_of(note) or note for note in notes],
         created_by=actor,
         is_draft=is_draft,
         **_fields(content),

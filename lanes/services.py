@@ -64,7 +64,7 @@ def save_lane(lane: Lane | None, *, actor: User | None, **wish: Unpack[LaneWish]
         Lane.objects.select_for_update(of=("self",)).filter(pk=lane.pk).first() if lane else Lane()
     )
     if row is None:
-        return Refusal("not_found", "This lane has been deleted meanwhile.")
+        return Refusal("not_found", said("This lane has been deleted meanwhile."))
     gpus = list(wish["gpus"]) if "gpus" in wish else None
     refusal = _fixed_for_good(row, wish) if lane else None
     changed = _take_over(row, wish)
@@ -100,10 +100,14 @@ def _tell(lane: Lane, actor: User | None, what: str) -> None:
 def _fixed_for_good(row: Lane, wish: LaneWish) -> Refusal | None:
     if wish.get("slug", row.slug) != row.slug:
         return Refusal(
-            "invalid", f"A lane keeps its short name, {row.slug}: programs call it by that."
+            "invalid",
+            said("A lane keeps its short name, {lane}: programs call it by that.", lane=row.slug),
         )
     if "host" in wish and wish["host"] != row.host:
-        return Refusal("wrong_host", f"{row.name} stays on {row.host.name}: make a new lane.")
+        return Refusal(
+            "wrong_host",
+            said("{lane} stays on {host}: make a new lane.", lane=row.name, host=row.host.name),
+        )
     return None
 
 
@@ -125,11 +129,19 @@ def _misplaced(row: Lane, gpus: list[Gpu] | None) -> Refusal | None:
     host = row.host
     for gpu in gpus or ():
         if gpu.host_id != host.pk:
-            return Refusal("wrong_host", f"{gpu} is not a GPU of {host.name}.")
+            return Refusal(
+                "wrong_host", said("{gpu} is not a GPU of {host}.", gpu=str(gpu), host=host.name)
+            )
         other = gpu.lanes.exclude(pk=row.pk).first()
         if other:
-            return Refusal("gpu_taken", f"{gpu} belongs to the lane {other.slug} already.")
+            return Refusal(
+                "gpu_taken",
+                said("{gpu} belongs to the lane {other} already.", gpu=str(gpu), other=other.slug),
+            )
     preset = row.default_preset
     if preset and (preset.current is None or preset.current.model_file.host_id != host.pk):
-        return Refusal("wrong_host", f"The model of {preset.slug} is not on {host.name}.")
+        return Refusal(
+            "wrong_host",
+            said("The model of {preset} is not on {host}.", preset=preset.slug, host=host.name),
+        )
     return None

@@ -214,7 +214,12 @@ def _claim(lane: Lane, step: Start, revision: PresetRevision, key: str) -> Runti
     port = ports.free_port(lane.host, now)
     if port is None:
         first, last = settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST
-        words = f"no port from {first} to {last} is free on {lane.host.address}"
+        words = said(
+            "no port from {first} to {last} is free on {address}",
+            first=first,
+            last=last,
+            address=lane.host.address,
+        )
         return Refusal("no_port", words)
     return _create(lane, order, revision, port=port, key=key, now=now)
 

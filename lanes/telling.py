@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext, pgettext
 
-from wire.words import Reader, retold
+from wire.words import Reader, kept_of, retold
 
 
 def told(sentence: str, kept: Mapping[str, object] | None) -> str:
@@ -16,6 +16,11 @@ def told(sentence: str, kept: Mapping[str, object] | None) -> str:
     `kept` is what `wire.words.kept_of` gave when it was written.
     """
     return retold(kept, Reader(gettext, moment)) if kept else sentence
+
+
+def tell(sentence: str) -> str:
+    """A sentence of `wire.words.said` for whoever reads now; a plain one stays as it is."""
+    return told(sentence, kept_of(sentence))
 
 
 def moment(at: datetime) -> str:

@@ -5,6 +5,7 @@ from django.db.models import Model
 
 from lanes.plain_words import plain
 from lanes.refusals import Refusal
+from wire.words import said
 
 
 def refusal_of(row: Model) -> Refusal | None:
@@ -23,4 +24,4 @@ def refusal_of(row: Model) -> Refusal | None:
 
 def not_administrator() -> Refusal:
     """What a member hears who asks for an administrator's work."""
-    return Refusal("not_administrator", "Only administrators may do this: ask one of them.")
+    return Refusal("not_administrator", said("Only administrators may do this: ask one of them."))

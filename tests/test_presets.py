@@ -85,7 +85,7 @@ def test_owned_flags_and_variables_are_left_out_with_notes() -> None:
     made = saved(arguments=["--host", "0.0.0.0", "-c", "1"], environment={"HF_TOKEN": "x"})
     assert made.revision.arguments == ["-c", "1"]
     assert made.revision.environment == {}
-    assert made.revision.notes == list(made.notes)
+    assert made.revision.told_notes == list(made.notes)
     assert [note.split()[0] for note in made.notes] == ["--host", "HF_TOKEN"]
 
 

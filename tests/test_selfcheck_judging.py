@@ -17,7 +17,7 @@ BROKEN: list[tuple[str, Level, str, dict[str, Any]]] = [
     (
         "migrations",
         TROUBLE,
-        "1 migrations have not run: lanes.0007_x.",
+        "1 migration has not run: lanes.0007_x.",
         {"database": database(unapplied=("lanes.0007_x",))},
     ),
     (

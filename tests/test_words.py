@@ -10,8 +10,10 @@ from django.utils import timezone, translation
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lanes import telling
+from lanes.refusals import Refusal
 from lanes.telling import moment, told
-from wire.words import At, Reader, Words, cut, kept_of, remade, retold, said
+from wire.words import At, Reader, Words, cut, kept_of, remade, retold, said, together
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 AT = At(datetime(2026, 3, 1, 14, 0, tzinfo=UTC), NOW, UTC)
@@ -108,3 +110,18 @@ def test_a_moment_is_in_the_readers_zone(
 
 def test_plain_sentences_are_told_as_they_are() -> None:
     assert told("an older sentence", None) == "an older sentence"
+
+
+def test_several_sentences_are_told_one_by_one() -> None:
+    words = together("; ", [said("it failed {count} times", count=2), "plain {text}"])
+    assert words == "it failed 2 times; plain {text}"
+    assert again(words) == "2-mal gescheitert; plain {text}"
+    assert again(together("; ", [])) == ""
+
+
+def test_a_refusal_speaks_the_language_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = Refusal("failed", said("it failed {count} times", count=2))
+    assert refusal.words == "it failed 2 times"
+    monkeypatch.setattr(telling, "gettext", german)
+    assert refusal.words == "2-mal gescheitert"
+    assert Refusal("plain", "as it is").words == "as it is"

@@ -6,7 +6,7 @@ another language. Cutting or joining such strings makes plain ones: put one into
 Sentences that are shown at once need none of this: they use gettext.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
@@ -69,6 +69,12 @@ def said(text: str, /, *groups: Value, **values: Value) -> Words:
     return words
 
 
+def together(between: str, sentences: Iterable[str]) -> Words:
+    """Several sentences as one, each told by itself."""
+    told = list(sentences)
+    return said(between.join(f"{{{place}}}" for place in range(len(told))), *told)
+
+
 def marked(text: str) -> str:
     """The text itself; makemessages collects it for a `said` elsewhere."""
     return text
@@ -83,7 +89,7 @@ def retold(kept: Mapping[str, object], reader: Reader) -> str:
     spoken = {name: _read(value, reader) for name, value in values.items()}
     groups = [spoken[str(place)] for place in range(len(spoken)) if str(place) in spoken]
     named = {name: value for name, value in spoken.items() if not name.isdigit()}
-    for words in (reader.translate(text), text):
+    for words in (reader.translate(text) if text else text, text):
         try:
             return words.format(*groups, **named)
         except (IndexError, KeyError, ValueError, TypeError):

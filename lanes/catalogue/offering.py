@@ -9,6 +9,7 @@ from lanes.models import Engine, ModelFile, ModelKind, Preset
 from lanes.presets import LOADED_NOW, SavedPreset, as_said, names_of, save_preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator
+from wire.words import said
 
 LONGEST_SLUG = 63
 # A model's whole context can take more memory than its weights: more is for whoever asks for it.
@@ -31,11 +32,16 @@ def preset_of(file: ModelFile, *, actor: User, slug: str = "") -> SavedPreset | 
     if engine is None:
         return Refusal(
             "no_engine",
-            f"Several engines may be meant for {file.name}: make a new preset and choose one.",
+            said(
+                "Several engines may be meant for {file}: make a new preset and choose one.",
+                file=file.name,
+            ),
         )
     taken = taken_names()
     if slug.lower() in taken:
-        return Refusal("name_taken", f"{slug} is the name of a preset already: take another.")
+        return Refusal(
+            "name_taken", said("{slug} is the name of a preset already: take another.", slug=slug)
+        )
     return save_preset(
         slug=slug or suggested_slug(file.name, taken),
         name=file.name[:100],
@@ -52,7 +58,9 @@ def clone(preset: Preset, *, actor: User, slug: str = "", name: str = "") -> Sav
         return not_administrator()
     taken = taken_names()
     if slug.lower() in taken:
-        return Refusal("name_taken", f"{slug} is the name of a preset already: take another.")
+        return Refusal(
+            "name_taken", said("{slug} is the name of a preset already: take another.", slug=slug)
+        )
     wish = {**as_said(preset), "aliases": [], "name": name or preset.name}
     return save_preset(
         slug=slug or suggested_slug(f"{preset.slug}-copy", taken), actor=actor, **wish

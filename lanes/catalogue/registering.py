@@ -7,6 +7,7 @@ from pathlib import Path
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from lanes import ticks
 from lanes.catalogue.facts import UnreadableError, word
@@ -20,10 +21,11 @@ from lanes.locking import one_edit_at_a_time
 from lanes.models import Host, ModelFile, ModelFolder, ModelKind, Preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
+from wire.words import said
 
 MOST_FOLDERS = 50  # of a host
 SHOWN = 10
-WHOLE_PATH = "Give the whole path, beginning with /."
+WHOLE_PATH = said("Give the whole path, beginning with /.")
 
 
 @transaction.atomic
@@ -45,7 +47,7 @@ def register_model_file(
     one_edit_at_a_time()
     made = host.model_files.filter(path=path).first() or ModelFile(host=host, path=path)
     if made.pk and made.forgotten_at is None:
-        return Refusal("already_registered", "This file is already registered on that host.")
+        return Refusal("already_registered", said("This file is already registered on that host."))
     made.name, made.forgotten_at, made.fingerprint = name, None, ""
     if is_other_file(path):
         made.kind = ModelKind.OTHER  # until its host has looked, if that is another
@@ -68,8 +70,11 @@ def doubts(file: ModelFile) -> list[str]:
     if is_seen or file.kind != GGUF or file.path.lower().endswith(".gguf"):
         return []
     return [
-        f"{file.path} does not end in .gguf, and nobody has looked into it yet: its host does so "
-        "within a minute. Look then whether it has a warning."
+        _(
+            "%(path)s does not end in .gguf, and nobody has looked into it yet: its host does so "
+            "within a minute. Look then whether it has a warning."
+        )
+        % {"path": file.path}
     ]
 
 
@@ -84,7 +89,11 @@ def forget_model_file(file: ModelFile, *, actor: User) -> Refusal | None:
     one_edit_at_a_time()
     presets = list(presets_of(file))
     if presets:
-        words = f"{file} is the model of {_listed(presets)}: delete or archive them first."
+        words = said(
+            "{file} is the model of {listed}: delete or archive them first.",
+            file=str(file),
+            listed=_listed(presets),
+        )
         return Refusal("in_use", words)
     strike_off(ModelFile.objects.filter(pk=file.pk))
     return None
@@ -140,19 +149,31 @@ def _seen_here(host: Host, path: str) -> Found | Refusal | None:
         found = None
     if found is None or not os.access(path, os.R_OK):
         return Refusal(
-            "no_such_file", f"{path} is not a model file that can be read on {host.name}."
+            "no_such_file",
+            said(
+                "{path} is not a model file that can be read on {host}.", path=path, host=host.name
+            ),
         )
     return found
 
 
 def _unfit(host: Host, path: str) -> Refusal | None:
     if holds_no_models(path):
-        return Refusal("no_such_folder", f"{path} holds no models: give the folder that does.")
+        return Refusal(
+            "no_such_folder", said("{path} holds no models: give the folder that does.", path=path)
+        )
     if host.key == settings.SLOTSERVE_HOST_KEY and not Path(path).is_dir():
-        return Refusal("no_such_folder", f"{path} is not a folder on {host.name}.")
+        return Refusal(
+            "no_such_folder", said("{path} is not a folder on {host}.", path=path, host=host.name)
+        )
     if host.model_folders.count() >= MOST_FOLDERS:
         return Refusal(
-            "too_many", f"{host.name} has {MOST_FOLDERS} folders: give one that holds several."
+            "too_many",
+            said(
+                "{host} has {most_folders} folders: give one that holds several.",
+                host=host.name,
+                most_folders=MOST_FOLDERS,
+            ),
         )
     return None
 
@@ -161,15 +182,22 @@ def _overlapping(host: Host, path: str) -> Refusal | None:
     """Each folder is looked through once."""
     for other in host.model_folders.all():
         if path == other.path or path.startswith(other.path + "/"):
-            return Refusal("already_registered", f"{other.path} is looked through already.")
+            return Refusal(
+                "already_registered", said("{path} is looked through already.", path=other.path)
+            )
         if other.path.startswith(path + "/"):
             return Refusal(
                 "already_registered",
-                f"{other.path} in it is looked through already: remove that one first.",
+                said(
+                    "{path} in it is looked through already: remove that one first.",
+                    path=other.path,
+                ),
             )
     return None
 
 
 def _listed(presets: list[Preset]) -> str:
-    more = f" and {len(presets) - SHOWN} more" if len(presets) > SHOWN else ""
-    return ", ".join(str(each) for each in presets[:SHOWN]) + more
+    shown = ", ".join(str(each) for each in presets[:SHOWN])
+    if len(presets) <= SHOWN:
+        return shown
+    return said("{names} and {count} more", names=shown, count=len(presets) - SHOWN)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lanes.engines import joined
+from wire.words import Words, said
 
 _FLAG = re.compile(r"--?[A-Za-z]")
 _JOINED = re.compile(r"[=\s]")  # between a flag and its value in one text
@@ -38,26 +39,32 @@ class OwnedFlags:
                 if takes:
                     kept.append(word)
                 elif not notes:  # else it went with an owned flag, and may be a key
-                    notes.append("What stands before the first flag was left out: write flags.")
+                    notes.append(
+                        said("What stands before the first flag was left out: write flags.")
+                    )
                 continue
             name = flag_name(word)
-            why = self.reason(name) if word != "--" else "all words after it would be positional"
+            why = (
+                self.reason(name)
+                if word != "--"
+                else said("all words after it would be positional")
+            )
             takes = why is None
             if why is None:
                 kept.append(word)
             else:
-                notes.append(f"{name} was left out: {why}.")
+                notes.append(said("{name} was left out: {why}.", name=name, why=why))
         return kept, [*notes, *joined.notes(made_two, kept)]
 
-    def reason(self, name: str) -> str | None:
+    def reason(self, name: str) -> Words | None:
         """Why this flag is SlotServe's; None when it is not."""
         if name in self.reasons:
-            return self.reasons[name]
+            return said(self.reasons[name])
         if name.startswith("--") and len(name) >= _SHORTEST:
             for owned, why in self.reasons.items():
                 if owned.startswith(name):
-                    return f"it may stand for {owned}, and {why}"
-        return next((why for why, family in self.families if family.fullmatch(name)), None)
+                    return said("it may stand for {flag}, and {why}", flag=owned, why=said(why))
+        return next((said(why) for why, family in self.families if family.fullmatch(name)), None)
 
 
 def owned(*reasons: tuple[str, str], families: Iterable[tuple[str, str]] = ()) -> OwnedFlags:

@@ -60,21 +60,28 @@ class Command(EngineAdapter):
             for name, text in given.items()
             if not name.startswith(barred) and name not in _EXACTLY
         }
-        words = "was left out: it is not one that a preset may set."
-        return kept, [f"{name} {words}" for name in given if name not in kept]
+        return kept, [
+            said("{name} was left out: it is not one that a preset may set.", name=name)
+            for name in given
+            if name not in kept
+        ]
 
     def objection(self, arguments: Sequence[str], variables: Mapping[str, str]) -> str:
         """Without a program, without a port, or with macros that do not exist."""
         if not arguments or "${" in arguments[0]:
-            return "Write the whole command: the program first, then its arguments."
+            return said("Write the whole command: the program first, then its arguments.")
         if len(arguments) == 1 and len(arguments[0].split()) > 1:
-            return "The command is one word: write program and arguments as words of their own."
+            return said(
+                "The command is one word: write program and arguments as words of their own."
+            )
         for words in (arguments, self.options.stop_command):
             wrong = macros.objection(words, variables)
             if wrong:
                 return wrong
         if not macros.uses((*arguments, *variables.values()), "PORT"):
-            return "Tell the program its port: put ${PORT} among the arguments or the variables."
+            return said(
+                "Tell the program its port: put ${{PORT}} among the arguments or the variables."
+            )
         return ""
 
     def refusal(self, spec: ServerSpec) -> Cause | None:

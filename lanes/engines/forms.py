@@ -7,6 +7,8 @@ at it yet.
 from enum import Enum
 from pathlib import PurePosixPath
 
+from wire.words import said
+
 
 class Form(Enum):
     """A form of models, in words that go on from "it is"."""
@@ -28,14 +30,19 @@ _FILES |= {".jsonl", ".parquet", ".csv", ".yaml", ".yml"}
 # Architectures in the headers of GGUF files that ComfyUI's nodes load, and llama.cpp does not.
 _IMAGES = {"aura", "cosmos", "flux", "hidream", "hyvid", "ltxv", "lumina2", "pig", "qwen_image"}
 _IMAGES |= {"sd1", "sd3", "sdxl", "wan"}
-_OTHERS = "Take ComfyUI, a training service or any command for it"
-_ADVICE = {
+ADVICE = {
     Form.GGUF: "Take llama.cpp for it.",
     Form.IMAGE_GGUF: "Take ComfyUI for it.",
     Form.PROJECTOR: "Take its model, and name the projector by --mmproj among the arguments.",
     Form.HUGGING_FACE: "Take vLLM or SGLang for it, or convert it to GGUF.",
-    Form.FILE: f"{_OTHERS}, or a GGUF file or Hugging Face folder for this engine.",
-    Form.FOLDER: f"{_OTHERS}, or put those files into it and look again.",
+    Form.FILE: (
+        "Take ComfyUI, a training service or any command for it, or a GGUF file or Hugging Face "
+        "folder for this engine."
+    ),
+    Form.FOLDER: (
+        "Take ComfyUI, a training service or any command for it, or put those files into it and "
+        "look again."
+    ),
 }
 
 
@@ -66,4 +73,10 @@ def objection(engine: str, loads: frozenset[Form], name: str, form: Form) -> str
     """Why this engine cannot have the model, and what to do; empty: it may."""
     if form in loads or form is Form.UNKNOWN:
         return ""
-    return f"{engine} does not load {name}: it is {form.value}. {_ADVICE[form]}"
+    return said(
+        "{engine} does not load {name}: it is {form}. {advice}",
+        engine=engine,
+        name=name,
+        form=said(form.value),
+        advice=said(ADVICE[form]),
+    )

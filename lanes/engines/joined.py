@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from wire.words import said
+
 _JOINED = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
 
 
@@ -24,7 +26,10 @@ def split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def notes(flags: Iterable[str], kept: Sequence[str]) -> list[str]:
     """A sentence for each of those flags that is kept."""
     return [
-        f"{flag} and its value stood in one word and were made two: write them as two words."
+        said(
+            "{flag} and its value stood in one word and were made two: write them as two words.",
+            flag=flag,
+        )
         for flag in dict.fromkeys(flags)
         if flag in kept
     ]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lanes.engines.llama_flags import flag_name, is_flag, is_owned
+from wire.words import Words, said
 
 # Names of one and the same option, with the same kind of value.
 _GROUPS = (
@@ -86,11 +87,15 @@ def named(alias: str, flags: frozenset[str]) -> tuple[str, ...]:
 def notes(words: Sequence[str], flags: frozenset[str], program: str) -> list[str]:
     """For the preset's author: what this program, with version and host, makes of the words."""
     found = fitted(words, flags)
-    told = [] if named("x", flags) else [f"{program} has no {NAME}: it is started without a name."]
-    told += [f"{program} does not know {was}: {_given(now)}." for was, now in found.changed]
-    return told + [
-        f"{program} does not know {name}{_nearest(name, words, flags)}." for name in found.unknown
+    nameless = said(
+        "{program} has no {flag}: it is started without a name.", program=program, flag=NAME
+    )
+    told: list[str] = [] if named("x", flags) else [nameless]
+    told += [
+        said("{program} does not know {flag}: {now}.", program=program, flag=was, now=_given(now))
+        for was, now in found.changed
     ]
+    return told + [_unknown(name, words, flags, program) for name in found.unknown]
 
 
 def _renamed(word: str, flags: frozenset[str], changed: list[tuple[str, str]]) -> str:
@@ -142,13 +147,26 @@ def _knows(flags: frozenset[str], word: str) -> bool:
 
 
 def _given(words: str) -> str:
-    return f"{words} is given in its place" if words else "it is left out, which comes to the same"
+    if not words:
+        return said("it is left out, which comes to the same")
+    return said("{words} is given in its place", words=words)
 
 
-def _nearest(name: str, words: Sequence[str], flags: frozenset[str]) -> str:
+def _unknown(name: str, words: Sequence[str], flags: frozenset[str], program: str) -> Words:
     if name in flags:
-        return f"=…: write {name} and its value as two arguments"
+        return said(
+            "{program} does not know {flag}=…: write {flag} and its value as two arguments.",
+            program=program,
+            flag=name,
+        )
     known = sorted(flag for flag in flags if not is_owned(flag))
     beginning = [flag for flag in known if flag.startswith(f"{name}-")]
     near = beginning or difflib.get_close_matches(name, known, n=1, cutoff=_LIKENESS)
-    return f"; the nearest that it knows is {near[0]}" if near else ""
+    if not near:
+        return said("{program} does not know {flag}.", program=program, flag=name)
+    return said(
+        "{program} does not know {flag}; the nearest that it knows is {nearest}.",
+        program=program,
+        flag=name,
+        nearest=near[0],
+    )

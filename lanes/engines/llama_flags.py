@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from lanes.engines import joined
+from wire.words import said
 
 # Why each flag is SlotServe's, and all its spellings.
 OWNED: tuple[tuple[str, str], ...] = (
@@ -59,7 +60,7 @@ OWNED_FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("tools, agents and MCP would let callers act on the host", re.compile(r"--.*\bmcp\b.*")),
     ("a lane runs one model, so there is no router", re.compile(r"--(no-)?models-.*")),
 )
-STRAY = "Words that belong to no flag were left out: write a flag and its value as two words."
+STRAY = said("Words that belong to no flag were left out: write a flag and its value as two words.")
 _PAIRED = re.compile(r"--lora-scaled|--control-vector-(scaled|layer-range)")
 _REASONS = {name: why for why, names in OWNED for name in names.split()}
 _FLAG = re.compile(r"--?[A-Za-z]")
@@ -98,7 +99,7 @@ def without_owned(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         if why is None:
             kept.append(word)
         else:
-            notes.append(f"{name} was left out: {why}.")
+            notes.append(said("{name} was left out: {why}.", name=name, why=said(why)))
     return kept, [*notes, *joined.notes(made_two, kept)]
 
 
@@ -110,9 +111,11 @@ def allowed_environment(environment: Mapping[str, str]) -> tuple[dict[str, str],
         if _TUNING.fullmatch(name):
             kept[name] = value
         elif name.startswith("LLAMA_ARG_"):
-            notes.append(f"{name} was left out: write it among the arguments.")
+            notes.append(said("{name} was left out: write it among the arguments.", name=name))
         else:
-            notes.append(f"{name} was left out: it is not one that a preset may set.")
+            notes.append(
+                said("{name} was left out: it is not one that a preset may set.", name=name)
+            )
     return kept, notes
 
 

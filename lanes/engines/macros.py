@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lanes.engines.base import ServerSpec
+from wire.words import said
 
 KEY, KEY_FILE = "API_KEY", "API_KEY_FILE"
 NAMES = ("PORT", "HOST", "MODEL", "NAME", "GPUS", "GPU_COUNT", "FOLDER", KEY_FILE, KEY)
@@ -56,11 +57,11 @@ def objection(arguments: Iterable[str], variables: Mapping[str, str]) -> str:
     for found in _found((*words, *variables.values())):
         if found not in NAMES:
             known = ", ".join(f"${{{name}}}" for name in NAMES)
-            return f"${{{found}}} is not known: {known} are."
+            return said("{macro} is not known: {names} are.", macro=f"${{{found}}}", names=known)
     if uses(words, KEY):
-        return (
+        return said(
             "Everyone on a host can read command lines: give the key by a variable "
-            "(KEY=${API_KEY}) or a file (${API_KEY_FILE})."
+            "(KEY=${{API_KEY}}) or a file (${{API_KEY_FILE}})."
         )
     return ""
 

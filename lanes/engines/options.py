@@ -7,6 +7,7 @@ from typing import Any
 
 from lanes.engines.well_formed import check_arguments
 from lanes.refusals import Refusal
+from wire.words import said
 
 MOST_SLOTS = 10_000
 _PATH = re.compile(r"/[!-\"$-~]{0,254}")  # visible characters but "#"; no spaces
@@ -25,21 +26,29 @@ class Options:
 def check_options(value: object) -> Options | Refusal:
     """The options as a preset says them, or what is wrong with them."""
     if not isinstance(value, Mapping):
-        return _refuse('Options are names and values, such as {"health_path": "/health"}.')
+        return _refuse(said('Options are names and values, such as {{"health_path": "/health"}}.'))
     unknown = sorted(str(name) for name in value if name not in Options.__dataclass_fields__)
     if unknown:
         known = ", ".join(Options.__dataclass_fields__)
-        return _refuse(f"{unknown[0]} is no option: {known} are known.")
+        return _refuse(
+            said("{unknown} is no option: {known} are known.", unknown=unknown[0], known=known)
+        )
     for name in ("health_path", "protected_path"):
         path = value.get(name) or ""
         if not isinstance(path, str) or (path and not _PATH.fullmatch(path)):
-            return _refuse(f"{name} is a path that begins with / and has no spaces.")
+            return _refuse(
+                said("{name} is a path that begins with / and has no spaces.", name=name)
+            )
     stop = check_arguments(value.get("stop_command") or [])
     if isinstance(stop, Refusal):
-        return _refuse(f"stop_command: {stop.words}")
+        return _refuse(said("stop_command: {stop}", stop=stop.sentence))
     slots = value.get("slots")
     if slots is not None and not _is_count(slots):
-        return _refuse(f"slots is a whole number from 1 to {MOST_SLOTS}, or nothing.")
+        return _refuse(
+            said(
+                "slots is a whole number from 1 to {most_slots}, or nothing.", most_slots=MOST_SLOTS
+            )
+        )
     return Options(
         health_path=str(value.get("health_path") or ""),
         protected_path=str(value.get("protected_path") or ""),

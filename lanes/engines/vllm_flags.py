@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from lanes.engines.argparse_flags import owned
+from wire.words import said
 
 _DOWNLOADS = "a server loads registered files and downloads nothing"
 _HOSTS = "other hosts' devices belong to other lanes"
@@ -87,5 +88,8 @@ def tuned(given: Mapping[str, str], own: re.Pattern[str]) -> tuple[dict[str, str
     kept = {
         name: text for name, text in given.items() if TUNING.fullmatch(name) or own.fullmatch(name)
     }
-    words = "was left out: it is not one that a preset may set."
-    return kept, [f"{name} {words}" for name in given if name not in kept]
+    return kept, [
+        said("{name} was left out: it is not one that a preset may set.", name=name)
+        for name in given
+        if name not in kept
+    ]

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 from lanes.refusals import Refusal
+from wire.words import said
 
 MOST_ARGUMENTS = 200
 MOST_VARIABLES = 50
@@ -25,7 +26,9 @@ def split_line(text: str) -> list[str] | Refusal:
     try:
         return shlex.split(text)
     except ValueError:
-        return Refusal("bad_arguments", "A quote or a backslash at the end is not closed: close it")
+        return Refusal(
+            "bad_arguments", said("A quote or a backslash at the end is not closed: close it.")
+        )
 
 
 def join_line(words: Iterable[str]) -> str:
@@ -36,28 +39,43 @@ def join_line(words: Iterable[str]) -> str:
 def check_arguments(value: object) -> list[str] | Refusal:
     """The arguments as a list of texts, or what is wrong with them."""
     if not isinstance(value, list | tuple):
-        return Refusal("bad_arguments", 'Arguments are a list of texts, such as ["-c", "4096"].')
+        return Refusal(
+            "bad_arguments", said('Arguments are a list of texts, such as ["-c", "4096"].')
+        )
     if len(value) > MOST_ARGUMENTS:
-        return Refusal("bad_arguments", f"At most {MOST_ARGUMENTS} arguments are possible.")
+        return Refusal(
+            "bad_arguments",
+            said("At most {most} arguments are possible.", most=MOST_ARGUMENTS),
+        )
     for position, item in enumerate(value, start=1):
         problem = _text_problem(item)
         if problem:
-            return Refusal("bad_arguments", f"Argument {position} {problem}")
+            return Refusal(
+                "bad_arguments",
+                said("Argument {position} {problem}", position=position, problem=problem),
+            )
     return list(value)
 
 
 def check_environment(value: object) -> dict[str, str] | Refusal:
     """The environment as names and texts, or what is wrong with it."""
     if not isinstance(value, Mapping):
-        return Refusal("bad_environment", 'The environment is names and texts: {"NAME": "value"}.')
+        return Refusal(
+            "bad_environment", said('The environment is names and texts: {{"NAME": "value"}}.')
+        )
     if len(value) > MOST_VARIABLES:
-        return Refusal("bad_environment", f"At most {MOST_VARIABLES} variables are possible.")
+        return Refusal(
+            "bad_environment",
+            said("At most {most} variables are possible.", most=MOST_VARIABLES),
+        )
     for name, text in value.items():
         if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
-            return Refusal("bad_environment", f"{name!r} is no name of a variable.")
+            return Refusal("bad_environment", said("{name!r} is no name of a variable.", name=name))
         problem = _text_problem(text)
         if problem:
-            return Refusal("bad_environment", f"The value of {name} {problem}")
+            return Refusal(
+                "bad_environment", said("The value of {name} {problem}", name=name, problem=problem)
+            )
     return dict(value)
 
 
@@ -68,17 +86,18 @@ def check_image(value: object) -> str | Refusal:
         return ""
     if isinstance(text, str) and len(text) <= MOST_IMAGE and _IMAGE.fullmatch(text):
         return text
-    words = (
-        "An image is a name such as vllm/vllm-openai:v0.11.0 or registry.lan:5000/llama@sha256:…"
+    words = said(
+        "An image is a name such as vllm/vllm-openai:v0.11.0 or registry.lan:5000/llama@sha256:…, "
+        "in small letters."
     )
-    return Refusal("bad_image", f"{words}, in small letters.")
+    return Refusal("bad_image", words)
 
 
 def _text_problem(item: object) -> str | None:
     if not isinstance(item, str):
-        return "is not a text: put it in quotes."
+        return said("is not a text: put it in quotes.")
     if len(item) > MOST_CHARACTERS:
-        return f"is longer than {MOST_CHARACTERS} characters."
+        return said("is longer than {most} characters.", most=MOST_CHARACTERS)
     if "\0" in item or any("\ud800" <= character <= "\udfff" for character in item):
-        return "has a character that no command line can carry."
+        return said("has a character that no command line can carry.")
     return None

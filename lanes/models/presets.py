@@ -7,6 +7,7 @@ from django.db import models
 
 from lanes.models.catalogue import ModelFile
 from lanes.models.hosts import slug_validator
+from lanes.telling import told
 
 
 class Engine(models.TextChoices):
@@ -88,3 +89,8 @@ class PresetRevision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.preset} r{self.number}"
+
+    @property
+    def told_notes(self) -> list[str]:
+        """The notes in the reader's language; those of earlier versions are kept as sentences."""
+        return [told("", note) if isinstance(note, dict) else str(note) for note in self.notes]

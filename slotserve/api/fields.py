@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
+from lanes.telling import tell
+
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 NAIVE_WORDS = "Give the time with its zone, such as 2030-01-15T14:00:00Z or 2030-01-15T15:00+01:00."
 
@@ -35,3 +37,11 @@ class AwareDateTimeField(serializers.DateTimeField):
 def is_true(text: str) -> bool:
     """A yes in an address, such as `?mine=true`."""
     return text.lower() in {"1", "true", "yes"}
+
+
+class ToldField(serializers.CharField):
+    """A sentence of a pure module, in the reader's language."""
+
+    def to_representation(self, value: object) -> str:
+        """Also of a plain string, which stays as it is."""
+        return tell(str(value) if not isinstance(value, str) else value)

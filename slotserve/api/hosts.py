@@ -19,6 +19,7 @@ from lanes.models import Host, HostReport, slug_validator
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from slotserve.api.bodies import StrictBody
 from slotserve.api.errors import refuse
+from slotserve.api.fields import ToldField
 from slotserve.hosts import HostOverview, JoinTokenView, hosts_for_people, join_tokens, overview
 
 
@@ -45,8 +46,8 @@ class TroubleSerializer(serializers.Serializer[Any]):
     """One thing that is wrong, and what to do."""
 
     code = serializers.CharField()
-    words = serializers.CharField()
-    hint = serializers.CharField()
+    words = ToldField()
+    hint = ToldField()
 
 
 class HostSerializer(serializers.Serializer[HostOverview]):

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.utils.text import get_text_list
+from django.utils.translation import get_language, gettext
+
 
 class Level(StrEnum):
     """How it stands, from good to bad."""
@@ -33,23 +36,23 @@ class Named:
     """A check's name; makes its findings."""
 
     check: str
-    title: str
+    title: str  # `marked`
 
     def ok(self, sentence: str) -> Finding:
         """All is well."""
-        return Finding(self.check, self.title, Level.OK, sentence)
+        return Finding(self.check, gettext(self.title), Level.OK, sentence)
 
     def unknown(self, sentence: str) -> Finding:
         """It could not be looked at, for a reason that another check tells of."""
-        return Finding(self.check, self.title, Level.UNKNOWN, sentence)
+        return Finding(self.check, gettext(self.title), Level.UNKNOWN, sentence)
 
     def warning(self, sentence: str, advice: str) -> Finding:
         """It will become trouble, or is trouble for some."""
-        return Finding(self.check, self.title, Level.WARNING, sentence, advice)
+        return Finding(self.check, gettext(self.title), Level.WARNING, sentence, advice)
 
     def trouble(self, sentence: str, advice: str) -> Finding:
         """Somebody should act now."""
-        return Finding(self.check, self.title, Level.TROUBLE, sentence, advice)
+        return Finding(self.check, gettext(self.title), Level.TROUBLE, sentence, advice)
 
 
 def has_trouble(findings: list[Finding]) -> bool:
@@ -62,8 +65,10 @@ def verdict(findings: list[Finding]) -> str:
     troubles = [_in_sentence(f.title) for f in findings if f.level == Level.TROUBLE]
     warnings = [_in_sentence(f.title) for f in findings if f.level == Level.WARNING]
     if troubles:
-        return f"Trouble with {_listed(troubles)}."
-    return f"Nothing is broken; look at {_listed(warnings)}." if warnings else "All is well."
+        return gettext("Trouble with %(names)s.") % {"names": _listed(troubles)}
+    if warnings:
+        return gettext("Nothing is broken; look at %(names)s.") % {"names": _listed(warnings)}
+    return gettext("All is well.")
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:
@@ -72,8 +77,9 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
 
 
 def _in_sentence(title: str) -> str:
-    return title if title in _NAMES else title.lower()
+    is_english = (get_language() or "en").startswith("en")  # German nouns keep their capitals
+    return title.lower() if is_english and title not in _NAMES else title
 
 
 def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return get_text_list(words, gettext("and"))

@@ -2,8 +2,7 @@
 
 from django import template
 
-from lanes.telling import told as told_to_reader
-from wire.words import kept_of
+from lanes.telling import tell
 
 register = template.Library()
 
@@ -11,4 +10,4 @@ register = template.Library()
 @register.filter
 def told(sentence: str) -> str:
     """Also of a plain string, which stays as it is."""
-    return told_to_reader(sentence, kept_of(sentence))
+    return tell(sentence)

@@ -9,7 +9,7 @@ from bookings.models import Kind
 from gateway.limits import MOST
 from gateway.models import Scope
 from gateway.tokens import DEFAULT_SCOPES
-from lanes.fitting import TOO_LARGE, fits_nowhere
+from lanes.fitting import fits_nowhere, too_large
 from lanes.models import Lane, Preset
 from slotserve.web.fields import (
     HostSelect,
@@ -102,7 +102,7 @@ def _offered(preset: Preset, lanes: list[Lane]) -> str:
     """Its name, marked where it fits no lane of its host; for one lane the page says it below."""
     is_marked = preset.current is not None and fits_nowhere(lanes, preset.current.model_file)
     name = marked_name(preset)
-    return f"{name} · {TOO_LARGE}" if is_marked else name
+    return f"{name} · {too_large()}" if is_marked else name
 
 
 class ExtendForm(StyledForm):

@@ -13,7 +13,7 @@ from lanes import clock
 from lanes.catalogue import registering
 from lanes.catalogue.offering import preset_of
 from lanes.catalogue.reading import models_for_people, preset_slugs
-from lanes.fitting import TOO_LARGE, fits_nowhere
+from lanes.fitting import fits_nowhere, too_large
 from lanes.models import Host, ModelFile, ModelFolder
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, staff_required
@@ -141,7 +141,7 @@ def _of_host(host: Host, search: str) -> HostModels:
         )
     lanes = list(host.lanes.all())
     rows = [
-        ModelRow(file, preset_slugs(file), TOO_LARGE if fits_nowhere(lanes, file) else "")
+        ModelRow(file, preset_slugs(file), too_large() if fits_nowhere(lanes, file) else "")
         for file in found[:MOST_SHOWN]
     ]
     left_out = found.count() - len(rows) if len(rows) == MOST_SHOWN else 0

@@ -6,7 +6,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management.commands import makemessages
 
-from lanes.engines import registry
+from lanes.engines import comfyui, forms, llama_flags, registry, sglang_flags, vllm_flags
 from lanes.failures import common, reading
 
 COLLECTED = "collected_for_makemessages.py"
@@ -33,7 +33,8 @@ class Command(makemessages.Command):
 
 
 def table_texts() -> Iterator[str]:
-    """What is said of failures, by any engine."""
+    """What is said of flags, of forms of models and of failures, by any engine."""
+    yield from _engine_texts()
     yield from common.ADVICE.values()
     yield from (text for _, text in reading.SIGNALS.values())
     known = [adapter.failure_words for adapter in registry.ENGINES.values()]
@@ -43,3 +44,13 @@ def table_texts() -> Iterator[str]:
         patterns += [*words.patterns, *words.late_patterns]
     for one in patterns:
         yield from filter(None, (one.sentence, one.advice))
+
+
+def _engine_texts() -> Iterator[str]:
+    """Why flags are SlotServe's, what forms models have, and what to do when one does not fit."""
+    yield from (form.value for form in forms.Form)
+    yield from forms.ADVICE.values()
+    yield from (why for why, _ in (*llama_flags.OWNED, *llama_flags.OWNED_FAMILIES))
+    for module in (comfyui, sglang_flags, vllm_flags):
+        yield from module.OWNED.reasons.values()
+        yield from (why for why, _ in module.OWNED.families)
