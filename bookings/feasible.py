@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from bookings.policy import Broken, Claim, Code, Ledger, Rules, judge
 from bookings.interval import Interval
+from bookings.policy import Broken, Claim, Code, Ledger, Rules, judge
 from bookings.site_days import grid_after, grid_before, midnight
 
 MOST_OFFERED = 3
