@@ -143,6 +143,8 @@ def fitting_length(rules: Rules, wanted: timedelta) -> timedelta:
 def _is_fine(judge: Judge, claim: Claim, slot: Interval) -> bool:
     if slot.start < judge.now or slot.start >= slot.end:
         return False
+    if slot.is_now and claim.before is not None:  # a move names its start, which will have passed
+        return False
     return not judge.broken(replace(claim, start=slot.start, end=slot.end, starts_now=slot.is_now))
 
 

@@ -18,10 +18,12 @@ __all__ = [
     "Code",
     "Counted",
     "Ledger",
+    "Left",
     "Rules",
     "is_late_cancel",
     "judge",
     "ledger",
+    "left_of",
     "needs_approval",
     "pending_ends",
 ]
@@ -38,6 +40,15 @@ class Ledger:
     days: Mapping[date, float]
     weeks: Mapping[Week, float]
     ahead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left of quotas, in hours and bookings; None: there is no such quota."""
+
+    day_hours: float | None
+    week_hours: float | None
+    bookings_ahead: float | None
 
 
 def ledger(
@@ -63,6 +74,20 @@ def judge(rules: Rules, claim: Claim, used: Ledger, now: datetime) -> tuple[Brok
         *_weeks(rules, claim, used),
         *_count(rules, claim, used, now),
     )
+
+
+def left_of(rules: Rules, used: Ledger, day: date) -> Left:
+    """What is left of the quotas on that day and in its week."""
+    weekly = used.weeks.get(week_of(day), 0.0)
+    return Left(
+        day_hours=_left(rules.day_hours, used.days.get(day, 0.0) / HOUR),
+        week_hours=_left(rules.week_hours, weekly / HOUR),
+        bookings_ahead=_left(rules.bookings_ahead, used.ahead),
+    )
+
+
+def _left(limit: float, used: float) -> float | None:
+    return max(limit - used, 0.0) if limit else None
 
 
 def needs_approval(rules: Rules, claim: Claim) -> bool:

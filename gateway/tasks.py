@@ -9,7 +9,9 @@ from kombu.exceptions import OperationalError
 
 from bookings import test_loads
 from bookings.planning import plan_lanes
+from bookings.rule_keeping import expire_pending, release_no_shows
 from gateway.publish import publish
+from gateway.silence import silent_lanes
 from gateway.turns import Turns
 from gateway.usage import ingest
 from gateway.usage_days import roll_up
@@ -27,13 +29,15 @@ MOST_PLANS = 3  # in one tick, while other planners are first
 
 @shared_task(name=BEAT_TASK)
 def beat() -> None:
-    """Every SLOTSERVE_TICK_SECONDS: plan all lanes, publish, wake the hosts, take usage in."""
+    """Every SLOTSERVE_TICK_SECONDS: plan all lanes, publish, wake the hosts, take usage in,
+    keep rules."""
     _guarded("watch hosts", watch_hosts)
     _guarded("test loads", test_loads.follow)
     _guarded("plan", _planning.take)
     _guarded("publish", _publishing.take)
     _guarded("look at hosts", look_at_hosts)
     _guarded("ingest", take_usage_in)
+    _guarded("keep rules", keep_rules)
 
 
 @shared_task(name=ticks.PLAN_TASK)
@@ -63,6 +67,14 @@ def take_usage_in() -> None:
     """For about a second. A backlog is not left until the next beat: another task goes on."""
     if ingest().is_more:
         ticks.request_ingest()
+
+
+def keep_rules() -> None:
+    """Have bookings expire that nobody approved, and end those that nobody uses. After usage was
+    taken in, so that who came is known."""
+    now = clock.database_now()
+    expire_pending(now)
+    release_no_shows(now, silent_lanes)
 
 
 def plan_all() -> None:

@@ -11,6 +11,7 @@ import redis
 from django.contrib.auth import get_user_model
 from django.db import connection, models, transaction
 
+from bookings.rule_keeping import note_first_requests
 from gateway import tokens
 from gateway.models import ApiToken, UsageRecord
 from lanes import ticks
@@ -92,6 +93,7 @@ def store_records(records: Iterable[Usage]) -> None:
     with transaction.atomic():
         UsageRecord.objects.bulk_create(rows, ignore_conflicts=True)
         tokens.note_use(uses)
+    note_first_requests(_first_requests(rows))
 
 
 def _ingest_batches(valkey: redis.Redis, limit: int) -> Ingested:
@@ -191,6 +193,16 @@ def _existing(model: type[models.Model], pks: Iterable[int | None]) -> set[int]:
     """Those of the keys that are still in the table."""
     wanted = {pk for pk in pks if pk is not None}
     return set(model._default_manager.filter(pk__in=wanted).values_list("pk", flat=True))
+
+
+def _first_requests(rows: Iterable[UsageRecord]) -> dict[int, datetime]:
+    """By booking: when the first of its requests came. Only what was let in has a booking."""
+    firsts: dict[int, datetime] = {}
+    for row in rows:
+        if row.booking_id_for is not None:
+            known = firsts.get(row.booking_id_for, row.at)
+            firsts[row.booking_id_for] = min(row.at, known)
+    return firsts
 
 
 def _last_uses(rows: Iterable[UsageRecord]) -> dict[int, datetime]:

@@ -24,14 +24,14 @@ from django.db import Error, connections  # noqa: E402
 
 from bookings import services  # noqa: E402
 from bookings.guards import verdict  # noqa: E402
-from bookings.models import Booking  # noqa: E402
+from bookings.models import Booking, Policy  # noqa: E402
 from bookings.refusals import SlotTaken  # noqa: E402
 from bookings.states import OCCUPYING  # noqa: E402
 from lanes import clock  # noqa: E402
 from lanes.models import Lane  # noqa: E402
 from lanes.refusals import Refusal  # noqa: E402
 from tests import builders  # noqa: E402
-from tests.booking_race_sizes import PROCESSES, RAW_ROUNDS, ROUNDS  # noqa: E402
+from tests.booking_race_sizes import PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS  # noqa: E402
 
 HOUR = timedelta(hours=1)
 QUARTERS = 192  # of hours, among which starts are drawn: room for many, too little for all
@@ -122,6 +122,21 @@ def move_the_same(number: int, barrier: Barrier, day: datetime) -> list[dict[str
     return answers
 
 
+def book_up_to_a_quota(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """All of one and the same member's devices book, on two lanes, more than she may have."""
+    owner = member(0)
+    lane = list(Lane.objects.order_by("slug"))[number % 2]
+    answers = []
+    for turn in range(ROUNDS):
+        start = day + (number * ROUNDS + turn) * HOUR / 12
+        barrier.wait()
+        answer = services.book(
+            owner=owner, lane=lane, kind="gpu", preset=None, start=start, end=start + HOUR / 12
+        )
+        answers.append(answer_of(answer))
+    return answers
+
+
 def insert_past_the_service(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
     """Bare inserts of the same row: only the database is left to refuse them."""
     owner, lane = member(number), Lane.objects.get(slug="lane-0")
@@ -145,6 +160,7 @@ SCENARIOS: dict[str, Callable[[int, Barrier, datetime], list[dict[str, Any]]]] =
         book_at_random,
         move_crosswise,
         move_the_same,
+        book_up_to_a_quota,
         insert_past_the_service,
     )
 }
@@ -164,6 +180,9 @@ def prepare(scenario: str, day: datetime) -> None:
     ]
     for number in range(PROCESSES):
         builders.person(f"member-{number}", is_staff=True)
+    Policy.objects.all().delete()
+    if scenario == "book_up_to_a_quota":
+        Policy.objects.create(bookings_ahead=QUOTA)
     if scenario == "move_the_same":
         builders.booking(
             owner=member(0), lane=lanes[0], kind="gpu", preset=None, start=day, end=day + HOUR

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.booking_race_sizes import PROCESSES, RAW_ROUNDS, ROUNDS
+from tests.booking_race_sizes import PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_SECONDS = 240
@@ -121,6 +121,12 @@ def test_one_booking_moved_by_all_is_moved_by_one_at_a_time(database: Database) 
     # move of every other process.
     assert codes(outcome)[""] >= ROUNDS
     assert len(outcome["held"]) == 1
+
+
+def test_a_quota_holds_for_a_member_who_books_everywhere_at_once(database: Database) -> None:
+    outcome = database.race("book_up_to_a_quota")
+    assert codes(outcome) == {"": QUOTA, "rules_broken": PROCESSES * ROUNDS - QUOTA}
+    assert len(outcome["held"]) == QUOTA
 
 
 def test_past_the_service_the_database_alone_lets_one_through(database: Database) -> None:

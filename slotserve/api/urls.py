@@ -12,6 +12,7 @@ from slotserve.api.lanes import LaneViewSet
 from slotserve.api.members import MemberViewSet
 from slotserve.api.models import ModelFileViewSet, ModelFolderViewSet
 from slotserve.api.notices import NoticeViewSet
+from slotserve.api.policies import LanePolicyView, PolicyViewSet
 from slotserve.api.presets import PresetViewSet
 from slotserve.api.schema import SchemaView
 from slotserve.api.selfcheck import SelfCheckView
@@ -30,10 +31,12 @@ router.register("model-folders", ModelFolderViewSet, basename="model-folder")
 router.register("tokens", TokenViewSet, basename="token")
 router.register("members", MemberViewSet, basename="member")
 router.register("notices", NoticeViewSet, basename="notice")
+router.register("policies", PolicyViewSet, basename="policy")
 router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [
     path("hosts/join/", JoinView.as_view(), name="join"),
+    path("lanes/<str:slug>/policy/", LanePolicyView.as_view(), name="lane-policy"),
     path("lanes/<str:slug>/gpus/", LaneGpusView.as_view(), name="lane-gpus-api"),
     path("lanes/<str:slug>/gpu-history/", LaneGpuHistoryView.as_view(), name="lane-gpu-history"),
     path("", include(router.urls)),

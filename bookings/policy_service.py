@@ -1,0 +1,122 @@
+"""Writing rules down: what administrators make, change and delete."""
+
+from collections.abc import Iterable
+from typing import TypedDict, Unpack
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from bookings.models import Policy
+from bookings.policy_rows import ApprovalChoice, PresetChoice
+from lanes.locking import one_edit_at_a_time
+from lanes.models import Lane, Preset
+from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+
+MOST_DAYS = 366  # as far as anybody may book at all
+MOST = {
+    **dict.fromkeys(("grid_minutes", "late_cancel_minutes", "no_show_minutes"), 1440),
+    **dict.fromkeys(("min_minutes", "max_minutes", "notice_minutes"), MOST_DAYS * 1440),
+    **dict.fromkeys(("approval_hours", "pending_hours"), MOST_DAYS * 24),
+    "ahead_days": MOST_DAYS,
+    "day_hours": 25,
+    "week_hours": 170,  # with a night of 25 hours, or two
+    "bookings_ahead": 1000,
+}
+
+
+class PolicyWish(TypedDict, total=False):
+    """What a row may say; None says nothing. What is left out stays, or says nothing."""
+
+    lane: Lane | None
+    group: Group | None
+    may_book: bool | None
+    may_book_gpu: bool | None
+    preset_choice: str | None
+    presets: Iterable[Preset]
+    grid_minutes: int | None
+    min_minutes: int | None
+    max_minutes: int | None
+    notice_minutes: int | None
+    ahead_days: int | None
+    day_hours: float | None
+    week_hours: float | None
+    bookings_ahead: int | None
+    approval: str | None
+    approval_hours: float | None
+    pending_hours: float | None
+    no_show_minutes: int | None
+    late_cancel_minutes: int | None
+
+
+@transaction.atomic
+def save_policy(
+    policy: Policy | None, *, actor: User, **wish: Unpack[PolicyWish]
+) -> Policy | Refusal:
+    """Make a row of rules (None) or change one.
+
+    Refusals: not_administrator, not_found, exists (there is one for this lane and group), invalid.
+    """
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    one_edit_at_a_time()
+    row = Policy.objects.filter(pk=policy.pk).first() if policy else Policy()
+    if row is None:
+        return Refusal("not_found", _("These rules have been deleted meanwhile."))
+    presets = list(wish["presets"]) if "presets" in wish else None
+    _take_over(row, wish)
+    refusal = _existing(row) or _nonsense(row)
+    if refusal:
+        return refusal
+    row.save()
+    if row.preset_choice != PresetChoice.LISTED:
+        row.presets.clear()
+    elif presets is not None:
+        row.presets.set(presets)
+    return row
+
+
+def delete_policy(policy: Policy, *, actor: User) -> Refusal | None:
+    """What it says holds no more."""
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    Policy.objects.filter(pk=policy.pk).delete()
+    return None
+
+
+def _take_over(row: Policy, wish: PolicyWish) -> None:
+    for name, value in wish.items():
+        if name in {"preset_choice", "approval"}:
+            setattr(row, name, value or "")
+        elif name != "presets":
+            setattr(row, name, value)
+    if row.approval != ApprovalChoice.BEYOND:
+        row.approval_hours = None
+
+
+def _existing(row: Policy) -> Refusal | None:
+    others = Policy.objects.filter(lane=row.lane, group=row.group).exclude(pk=row.pk)
+    if not others.exists():
+        return None
+    words = _("There are rules for this lane and this group already: change those.")
+    return Refusal("exists", words)
+
+
+def _nonsense(row: Policy) -> Refusal | None:
+    """Numbers that no rule can have."""
+    for name, most in MOST.items():
+        value = getattr(row, name)
+        if value is not None and not 0 <= value <= most:
+            words = _("%(field)s: a number from 0 to %(most)s, or nothing.")
+            return _invalid(words % {"field": name, "most": most})
+    if row.grid_minutes and 1440 % row.grid_minutes:
+        return _invalid(_("grid_minutes: a divisor of a day, such as 5, 10, 15, 20, 30 or 60."))
+    if row.min_minutes and row.max_minutes and row.min_minutes > row.max_minutes:
+        return _invalid(_("min_minutes is more than max_minutes: no slot would be right."))
+    if row.approval == ApprovalChoice.BEYOND and not row.approval_hours:
+        return _invalid(_("approval_hours: beyond how many hours an administrator must approve."))
+    return None
+
+
+def _invalid(words: str) -> Refusal:
+    return Refusal("invalid", words)

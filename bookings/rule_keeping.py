@@ -1,0 +1,121 @@
+"""What rules do to bookings as time passes: those nobody approved expire, those nobody uses end.
+
+Looked at again and again; safe to skip, to repeat and to run twice at once.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db.models import Q
+
+from bookings.models import Booking, Policy
+from bookings.policies import Rulebook
+from bookings.policy import pending_ends
+from bookings.querysets import BookingQuerySet
+from bookings.settling import Answer, Held, hold, settle, tell_rule
+from bookings.states import Kind, Lapse, State
+from lanes.models import Phase, Runtime
+from lanes.refusals import Refusal
+
+NOT_DUE = Refusal("wrong_state", "This booking is not what it was: nothing is done.")
+# Which of these lanes nobody uses at this moment and until now, by slug; what is unknown is not.
+Silence = Callable[[Collection[str]], Collection[str]]
+
+
+def expire_pending(now: datetime) -> int:
+    """Have bookings expire that waited for approval as long as their rules allow; how many."""
+    if not Policy.objects.filter(pending_hours__gt=0).exists():
+        return 0
+    book = Rulebook.read()
+    waiting = Booking.objects.filter(state=State.PENDING, end__gt=now)
+    due = [booking for booking in _with_owners(waiting) if _is_lapsed(booking, book, now)]
+    return sum(isinstance(_under_lock(each, partial(_expire, book)), Booking) for each in due)
+
+
+def release_no_shows(now: datetime, silent: Silence) -> int:
+    """Release slots of models that nobody used since they were ready; how many."""
+    if not Policy.objects.filter(no_show_minutes__gt=0).exists():
+        return 0
+    book = Rulebook.read()
+    running = Booking.objects.filter(
+        state=State.CONFIRMED, kind=Kind.MODEL, start__lt=now, end__gt=now, first_request_at=None
+    )
+    due = [booking for booking in _with_owners(running) if _is_missed(booking, book, now)]
+    quiet = silent({booking.lane.slug for booking in due}) if due else ()
+    missed = [booking for booking in due if booking.lane.slug in quiet]
+    return sum(isinstance(_under_lock(each, partial(_release, book)), Booking) for each in missed)
+
+
+def note_first_requests(moments: Mapping[int, datetime]) -> None:
+    """Somebody came: the first requests that bookings (by primary key) were given. Later ones
+    change nothing. One query when there is nothing new."""
+    if not moments:
+        return
+    unused = Booking.objects.filter(pk__in=moments, first_request_at=None)
+    for pk in unused.values_list("pk", flat=True):
+        Booking.objects.filter(pk=pk, first_request_at=None).update(first_request_at=moments[pk])
+
+
+def _with_owners(bookings: BookingQuerySet) -> BookingQuerySet:
+    return bookings.select_related("lane", "owner").prefetch_related("owner__groups")
+
+
+def _under_lock(booking: Booking, work: Callable[[Held], Answer]) -> Answer:
+    """Settle what a rule does, with the booking as it is then; its owner stands for the actor."""
+
+    def settled() -> Answer:
+        held = hold(booking, booking.owner)
+        return held if isinstance(held, Refusal) else work(held)
+
+    return settle(settled)
+
+
+def _is_lapsed(booking: Booking, book: Rulebook, now: datetime) -> bool:
+    if booking.state != State.PENDING:
+        return False
+    ends = pending_ends(
+        book.rules(booking.owner, booking.lane),
+        booking.asked_at or booking.created_at,
+        booking.start,
+    )
+    return ends is not None and ends <= now
+
+
+def _expire(book: Rulebook, held: Held) -> Answer:
+    booking = held.booking
+    if not _is_lapsed(booking, book, held.now):
+        return NOT_DUE
+    booking.state = State.EXPIRED
+    booking.save(update_fields=["state"])
+    tell_rule(booking, "expired", held.now)
+    return booking
+
+
+def _is_missed(booking: Booking, book: Rulebook, now: datetime) -> bool:
+    """Whether it was its owner's and its model ready so long without a request."""
+    if booking.state != State.CONFIRMED or booking.first_request_at or now >= booking.end:
+        return False
+    minutes = book.rules(booking.owner, booking.lane).no_show_minutes
+    since = _usable_since(booking) if minutes else None
+    return since is not None and since + timedelta(minutes=minutes) <= now
+
+
+def _usable_since(booking: Booking) -> datetime | None:
+    """From when its owner could use the booked model; None: not yet, as while it fails."""
+    is_it = Q(revision__preset=booking.preset_id)
+    server = Runtime.objects.filter(is_it, lane=booking.lane_id, ended_at=None, phase=Phase.READY)
+    ready_at = server.values_list("ready_at", flat=True).first()
+    return max(booking.active_from, ready_at) if ready_at else None
+
+
+def _release(book: Rulebook, held: Held) -> Answer:
+    booking, now = held.booking, held.now
+    if not _is_missed(booking, book, now):
+        return NOT_DUE
+    booking.end = booking.released_at = now
+    booking.lapse = Lapse.NO_SHOW
+    booking.save(update_fields=["end", "released_at", "lapse"])
+    minutes = book.rules(booking.owner, booking.lane).no_show_minutes
+    tell_rule(booking, "no_show", now, minutes=minutes)
+    return booking
