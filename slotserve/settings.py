@@ -66,6 +66,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "django.contrib.humanize",
     "django.contrib.postgres",
     "allauth",
     "allauth.account",
@@ -97,6 +98,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "slotserve.web.zones.ViewerZone",
+    "slotserve.web.second_factor.ForAdministrators",
 ]
 ROOT_URLCONF = "slotserve.urls"
 ASGI_APPLICATION = "slotserve.asgi.application"
@@ -132,6 +134,32 @@ LOGIN_URL = "account_login"
 ACCOUNT_ADAPTER = "slotserve.accounts.ClosedSignup"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_FORMS = {"login": "slotserve.web.account_forms.LoginForm"}
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "SlotServe"
+MFA_TOTP_TOLERANCE = 1  # a code of the last half minute, or of a phone that is slow
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can sit on another's address: sign-up is closed
+# Browsers offer passkeys on https and localhost alone; the latter is told apart by this only.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not SLOTSERVE_HTTPS
+SLOTSERVE_MFA_FOR_ADMINISTRATORS = read_flag("SLOTSERVE_MFA_FOR_ADMINISTRATORS", default=False)
+# --- OpenID Connect: who comes with a verified e-mail address is the member of that address -----
+SLOTSERVE_OIDC_URL = read_address("SLOTSERVE_OIDC_URL")
+SLOTSERVE_OIDC_NAME = read_text("SLOTSERVE_OIDC_NAME", "single sign-on")
+SOCIALACCOUNT_ADAPTER = "slotserve.accounts.VerifiedPeople"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_EMAIL_REQUIRED = False
+SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {}
+if SLOTSERVE_OIDC_URL:
+    _OIDC_APP = {
+        "provider_id": "oidc",
+        "name": SLOTSERVE_OIDC_NAME,
+        "client_id": read_text("SLOTSERVE_OIDC_CLIENT_ID"),
+        "secret": read_secret("SLOTSERVE_OIDC_CLIENT_SECRET"),
+        "settings": {"server_url": SLOTSERVE_OIDC_URL, "oauth_pkce_enabled": True},
+    }
+    SOCIALACCOUNT_PROVIDERS["openid_connect"] = {"APPS": [_OIDC_APP]}
 SLOTSERVE_OPEN_SIGNUP = read_flag("SLOTSERVE_OPEN_SIGNUP", default=False)
 # --- Mail (notices, lost passwords): without a server it goes to the log ------------------------
 EMAIL_HOST = read_text("SLOTSERVE_MAIL_HOST")

@@ -75,7 +75,7 @@ def test_a_member_logs_in_and_sees_what_lanes_do(windows: Windows) -> None:
     page.goto("/")
     page.get_by_label("User name").fill("alice")
     page.get_by_label("Password").fill("a long password")
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log in", exact=True).click()
     card = page.get_by_role("article", name="demo")
     expect(card).to_contain_text("running small as the lane's default")
     expect(card.get_by_role("status")).to_contain_text("ready")

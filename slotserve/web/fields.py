@@ -74,7 +74,7 @@ class StyledForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
-            field.widget.attrs.setdefault("class", _class_of(field.widget))
+            field.widget.attrs.setdefault("class", class_of(field.widget))
 
     def add_error(self, field: str | None, error: Any) -> None:
         """Frameworks' sentences in plain ones."""
@@ -97,7 +97,8 @@ def next_quarter(now: datetime) -> datetime:
     return whole + timedelta(minutes=15 * (now.minute // 15 + 1))
 
 
-def _class_of(widget: forms.Widget) -> str:
+def class_of(widget: forms.Widget) -> str:
+    """The looks' class of a widget."""
     if isinstance(widget, forms.CheckboxInput | forms.RadioSelect | forms.CheckboxSelectMultiple):
         return "form-check-input"
     return "form-select" if isinstance(widget, forms.Select) else "form-control"

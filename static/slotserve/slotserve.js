@@ -43,7 +43,7 @@
       return;
     }
     sent.set(form, Date.now());
-    setButtons(form, true);
+    setTimeout(setButtons, 0, form, true); // a disabled button would not say that it was pressed
     setTimeout(setButtons, SENT_MS, form, false);
   });
 

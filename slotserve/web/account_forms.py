@@ -1,0 +1,21 @@
+"""allauth's form to log in, with the product's words."""
+
+from typing import Any
+
+from allauth.account.forms import LoginForm as AllauthLoginForm
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+
+class LoginForm(AllauthLoginForm):  # type: ignore[misc]
+    """Log in by name or e-mail address and password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"].label = _("User name or e-mail")
+        self.fields["remember"].label = _("Stay logged in on this device")
+
+    @property
+    def is_signup_open(self) -> bool:
+        """Whether strangers may make accounts."""
+        return bool(settings.SLOTSERVE_OPEN_SIGNUP)
