@@ -18,6 +18,13 @@ class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
         """Whether a stranger may make an account."""
         return bool(settings.SLOTSERVE_OPEN_SIGNUP)
 
+    def logout(self, request: HttpRequest) -> None:
+        """Log out, and end what the session's pages may call."""
+        session_key = request.session.session_key
+        super().logout(request)
+        if session_key:
+            end_session(session_key)
+
 
 class VerifiedPeople(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Single sign-on: only addresses that both sides have verified make somebody a member."""
