@@ -18,6 +18,8 @@ from tests.browser_pages import Windows
 pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
     pytest.mark.browser,
+    # A page that is left while it loads leaves files that nobody takes, closed when collected.
+    pytest.mark.filterwarnings("ignore:.*FileIO:pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(
         pages.chromium() is None, reason="NOT TESTED HERE: pages in a browser (install chromium)"
@@ -50,13 +52,15 @@ def log_in(page: Page) -> None:
     page.goto("/accounts/login/")
     page.get_by_label("User name").fill("alice")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in", exact=True).click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Log in", exact=True).click()
 
 
 def confirm(page: Page) -> None:
     """The password once more, before something that matters."""
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Confirm").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Confirm").click()
 
 
 def code_of(secret: str, steps: int = 0) -> str:
@@ -116,6 +120,7 @@ def test_a_passkey_logs_in_without_a_name(windows: Windows, alice: User) -> None
     page.get_by_label("Passwordless").check()
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery Codes")
+    page.wait_for_load_state()
     page.goto("/accounts/2fa/webauthn/")
     expect(page.get_by_role("row", name="my phone")).to_contain_text("Passkey")
 
@@ -136,11 +141,13 @@ def test_a_key_is_the_second_factor_and_is_renamed_and_removed(
     confirm(page)
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery Codes")
-    page.get_by_role("button", name="Log out").click()
-
+    page.wait_for_load_state()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Log out").click()
     log_in(page)
     page.get_by_role("button", name="Use a security key").click()
     expect(page.get_by_role("button", name="Log out")).to_be_visible()
+    page.wait_for_load_state()
     page.goto("/accounts/2fa/webauthn/")
     page.get_by_role("link", name="Edit").click()
     if page.get_by_role("button", name="Confirm").count():
