@@ -5,13 +5,13 @@ have arrived is told from one that has not.
 for ever. So a connection is cut after LONGEST_SECONDS, whatever it is at.
 """
 
-import contextlib
 import smtplib
 import socket
-from threading import Timer
 from typing import Any
 
 from django.core.mail.backends import smtp
+
+from wire.cut import Cut
 
 LONGEST_SECONDS = 30.0
 END = b"\r\n.\r\n"
@@ -24,7 +24,7 @@ class InDoubtError(smtplib.SMTPException):
 class _Bounded(smtplib.SMTP):
     """A connection that ends, and that knows whether a mail was handed over."""
 
-    _end: "_End | None" = None
+    _end: Cut | None = None
     _is_handed_over = False
 
     def close(self) -> None:
@@ -49,32 +49,12 @@ class _Bounded(smtplib.SMTP):
 
     def _get_socket(self, *arguments: Any) -> socket.socket:
         made: socket.socket = super()._get_socket(*arguments)  # type: ignore[misc]
-        self._end = _End(made)
+        self._end = Cut(made, LONGEST_SECONDS)
         return made
 
 
 class _BoundedTls(smtplib.SMTP_SSL, _Bounded):
     """The same with TLS from the first byte."""
-
-
-class _End:
-    """Cuts a connection after a while, unless it has been closed by then: whoever waits for the
-    server wakes up, as if it had gone."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection.dup()  # TLS takes the other over
-        self._timer = Timer(LONGEST_SECONDS, self._cut)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def cancel(self) -> None:
-        """It is closed."""
-        self._timer.cancel()
-        self._connection.close()
-
-    def _cut(self) -> None:
-        with self._connection, contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
 
 
 class EmailBackend(smtp.EmailBackend):

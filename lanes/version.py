@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ("bookings", "gateway", "lanes", "slotserve", "wire")
+PARTS = ("bookings", "gateway", "lanes", "notices", "slotserve", "wire")
 
 
 @cache

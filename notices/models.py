@@ -68,17 +68,18 @@ class Entry(models.Model):
         return f"{self.booking_id}: {self.sequence}"
 
 
+class EndpointKind(models.TextChoices):
+    """By which way one is told."""
+
+    WEBHOOK = Channel.WEBHOOK.value, Channel.WEBHOOK.label
+    CHAT = Channel.CHAT.value, Channel.CHAT.label
+
+
 class Endpoint(models.Model):
     """A chat room or a program that is told for the whole installation."""
 
-    class Kind(models.TextChoices):
-        """By which way."""
-
-        WEBHOOK = Channel.WEBHOOK.value, Channel.WEBHOOK.label
-        CHAT = Channel.CHAT.value, Channel.CHAT.label
-
     name = models.CharField(max_length=100)
-    kind = models.CharField(max_length=7, choices=Kind)
+    kind = models.CharField(max_length=7, choices=EndpointKind)
     sealed_url = models.TextField(help_text="Under SLOTSERVE_TABLE_KEYS.")
     shown = models.CharField(max_length=255, help_text="What may be shown of the address.")
     sealed_secret = models.TextField(blank=True, help_text="A webhook's; as the address.")

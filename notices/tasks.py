@@ -8,13 +8,16 @@ from bookings.failure_notices import tell_failures
 from bookings.host_notices import tell_hosts
 from lanes import clock, ticks
 from notices import links, outbox
+from notices.chat import send_chats
 from notices.mail import send_mails
 from notices.recovered import tell_recoveries
 from notices.routing import route
 from notices.telling import tell_bookings
+from notices.webhooks import send_webhooks
 
 log = logging.getLogger(__name__)
 STEPS = (tell_failures, tell_hosts, tell_recoveries, tell_bookings, route)
+SENDING = (send_mails, send_webhooks, send_chats)
 FORGETTING = (outbox.forget_old, links.forget_old)
 
 
@@ -30,7 +33,7 @@ def tell(key: str = "") -> None:
             step(now)
         except Exception:  # one must not keep the others from being told
             log.exception("telling failed")
-    for send in (send_mails,):
+    for send in SENDING:
         try:
             send()
         except Exception:

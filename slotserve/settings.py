@@ -17,6 +17,7 @@ from wire.env import (
     read_address,
     read_flag,
     read_list,
+    read_networks,
     read_number,
     read_path,
     read_secret,
@@ -174,6 +175,7 @@ EMAIL_BACKEND = (
 )
 DEFAULT_FROM_EMAIL = read_text("SLOTSERVE_MAIL_FROM", "slotserve@localhost")
 SLOTSERVE_WEB_URL = read_address("SLOTSERVE_WEB_URL")
+SLOTSERVE_WEBHOOK_NETWORKS = read_networks("SLOTSERVE_WEBHOOK_NETWORKS")
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
@@ -309,6 +311,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_NAME_OVERRIDES": {
         "BookingKind": "bookings.models.Kind",
+        "EndpointKind": "notices.models.EndpointKind",
         "ModelKind": "lanes.models.ModelKind",
     },
 }

@@ -26,6 +26,7 @@ from slotserve.web import (
     selfcheck,
     test_loads,
     tokens,
+    webhooks,
 )
 
 # Django's own log-in page knows neither the limit of attempts nor second factors.
@@ -74,6 +75,11 @@ urlpatterns = [
     path("bookings/<int:pk>/booking.ics", calendar_feed.file, name="calendar-file"),
     path("playground/", playground.page, name="playground"),
     path("playground/token/", playground.token, name="playground-token"),
+    path("administration/webhooks/", webhooks.page, name="webhooks"),
+    path("administration/webhooks/<int:pk>/", webhooks.edit, name="webhook"),
+    path("administration/webhooks/<int:pk>/test/", webhooks.test, name="test-webhook"),
+    path("administration/webhooks/<int:pk>/delete/", webhooks.delete, name="delete-webhook"),
+    path("administration/deliveries/<int:pk>/replay/", webhooks.replay, name="replay"),
     path("tokens/", tokens.page, name="tokens"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke"),
     path("administration/", administration.home, name="administration"),

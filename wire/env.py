@@ -1,5 +1,6 @@
 """Readers of environment variables that fail loudly, with the variable's name and what it takes."""
 
+import ipaddress
 import os
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -110,6 +111,14 @@ def read_list(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Comma-separated words."""
     raw = read_text(name)
     return split_list(raw) if raw else default
+
+
+def read_networks(name: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+    """Networks such as 10.0.0.0/8, or addresses, separated by commas."""
+    try:
+        return tuple(ipaddress.ip_network(each) for each in read_list(name))
+    except ValueError as error:
+        raise SettingError(f"{name}: {error}: give networks such as 10.1.0.0/16") from None
 
 
 def split_list(text: str) -> tuple[str, ...]:

@@ -13,11 +13,13 @@ from slotserve.api.members import MemberViewSet
 from slotserve.api.models import ModelFileViewSet, ModelFolderViewSet
 from slotserve.api.notices import NoticeViewSet
 from slotserve.api.policies import LanePolicyView, PolicyViewSet
+from slotserve.api.preferences import PreferencesView
 from slotserve.api.presets import PresetViewSet
 from slotserve.api.schema import SchemaView
 from slotserve.api.selfcheck import SelfCheckView
 from slotserve.api.test_loads import TestLoadViewSet
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
+from slotserve.api.webhooks import DeliveryViewSet, WebhookViewSet
 
 router = SimpleRouter()
 router.register("lanes", LaneViewSet, basename="lane")
@@ -32,6 +34,8 @@ router.register("tokens", TokenViewSet, basename="token")
 router.register("members", MemberViewSet, basename="member")
 router.register("notices", NoticeViewSet, basename="notice")
 router.register("policies", PolicyViewSet, basename="policy")
+router.register("webhooks", WebhookViewSet, basename="webhook")
+router.register("deliveries", DeliveryViewSet, basename="delivery")
 router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [
@@ -40,6 +44,7 @@ urlpatterns = [
     path("lanes/<str:slug>/gpus/", LaneGpusView.as_view(), name="lane-gpus-api"),
     path("lanes/<str:slug>/gpu-history/", LaneGpuHistoryView.as_view(), name="lane-gpu-history"),
     path("", include(router.urls)),
+    path("me/preferences/", PreferencesView.as_view(), name="my-preferences"),
     path("me/", MeView.as_view(), name="me"),
     path("self-check/", SelfCheckView.as_view(), name="api-self-check"),
     path("schema/", SchemaView.as_view(), name="schema"),

@@ -1,0 +1,131 @@
+"""POST to an address that somebody else has chosen.
+
+It must not reach what only this machine can: every address of the name is checked, the checked one
+is connected to, redirects are not followed. And it must not hold anybody up: a connection has an
+end, and little is read of the answer.
+"""
+
+import http.client
+import ipaddress
+import socket
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from wire.cut import Cut
+
+CONNECT_SECONDS, LONGEST_SECONDS = 5.0, 10.0
+MOST_READ = 4096
+PORTS = {"http": 80, "https": 443}
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class PostError(Exception):
+    """It was not answered; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: a status, and the beginning of the text."""
+
+    status: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an address leads."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    """Post it. PostError: a private address, no connection, no or a wrong answer in time."""
+    place = _place(url)
+    try:
+        address = _checked_address(place)
+        return _exchange(place, address, body, headers)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise PostError(f"{type(error).__name__}: {error}"[:200]) from error
+
+
+def url_objection(url: str, *, schemes: Iterable[str] = ("https", "http")) -> str:
+    """What is wrong with an address, in words of English; empty when nothing is. It is not asked
+    for."""
+    try:
+        place = _place(url)
+    except PostError as error:
+        return str(error)
+    return "" if place.scheme in schemes else "its scheme cannot be used"
+
+
+def is_allowed(address: Address) -> bool:
+    """Whether this address may be connected to: public, or in SLOTSERVE_WEBHOOK_NETWORKS."""
+    if any(address in network for network in settings.SLOTSERVE_WEBHOOK_NETWORKS):
+        return True
+    inner = _inner(address)
+    return inner.is_global and not inner.is_multicast and not inner.is_reserved
+
+
+def _inner(address: Address) -> Address:
+    """What an address of version 6 leads to, where it carries one of version 4."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _place(url: str) -> _Place:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or PORTS.get(parts.scheme, 0)
+    except ValueError as error:
+        raise PostError("it is no address") from error
+    if parts.scheme not in PORTS or not parts.hostname:
+        raise PostError("it must begin with https:// or http://")
+    if parts.username or parts.password:
+        raise PostError("it must not carry a name or password")
+    if any(ord(letter) <= 0x20 or ord(letter) > 0x7E for letter in url):
+        raise PostError("it holds characters that no address has")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return _Place(parts.scheme, parts.hostname, port, path)
+
+
+def _checked_address(place: _Place) -> str:
+    """The address to connect to. One wrong among several is enough to refuse the name."""
+    found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+    addresses = [str(each[4][0]) for each in found]
+    for each in addresses:
+        if not is_allowed(ipaddress.ip_address(each.partition("%")[0])):
+            raise PostError(f"{each} is a private address: see SLOTSERVE_WEBHOOK_NETWORKS")
+    return addresses[0]
+
+
+def _exchange(place: _Place, address: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    raw = socket.create_connection((address, place.port), CONNECT_SECONDS)
+    cut = Cut(raw, LONGEST_SECONDS)
+    connection = http.client.HTTPConnection(place.host, place.port)
+    try:
+        raw.settimeout(LONGEST_SECONDS)
+        connection.sock = _secured(raw, place)
+        connection.request("POST", place.path, body, {**headers, "Connection": "close"})
+        answer = connection.getresponse()
+        return Answer(answer.status, answer.read(MOST_READ).decode("utf-8", "replace"))
+    finally:
+        cut.cancel()
+        connection.close()
+        raw.close()
+
+
+def _secured(raw: socket.socket, place: _Place) -> socket.socket:
+    if place.scheme != "https":
+        return raw
+    return ssl.create_default_context().wrap_socket(raw, server_hostname=place.host)
