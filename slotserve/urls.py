@@ -26,6 +26,7 @@ from slotserve.web import (
     selfcheck,
     test_loads,
     tokens,
+    usage,
     webhooks,
 )
 
@@ -80,6 +81,8 @@ urlpatterns = [
     path("administration/webhooks/<int:pk>/test/", webhooks.test, name="test-webhook"),
     path("administration/webhooks/<int:pk>/delete/", webhooks.delete, name="delete-webhook"),
     path("administration/deliveries/<int:pk>/replay/", webhooks.replay, name="replay"),
+    path("usage/", usage.page, name="usage"),
+    path("usage/export.csv", usage.export, name="usage-export"),
     path("tokens/", tokens.page, name="tokens"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke"),
     path("administration/", administration.home, name="administration"),

@@ -24,7 +24,16 @@ pytestmark = [
         pages.chromium() is None, reason="NOT TESTED HERE: pages in a browser (install chromium)"
     ),
 ]
-MEMBER_PAGES = ["/", "/lanes/demo/", "/book/", "/bookings/", "/tokens/", "/api/v1/docs/"]
+MEMBER_PAGES = [
+    "/",
+    "/lanes/demo/",
+    "/book/",
+    "/bookings/",
+    "/tokens/",
+    "/playground/",
+    "/usage/",
+    "/api/v1/docs/",
+]
 STAFF_PAGES = [
     "/administration/",
     "/administration/lanes/new/",

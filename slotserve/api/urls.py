@@ -19,6 +19,7 @@ from slotserve.api.schema import SchemaView
 from slotserve.api.selfcheck import SelfCheckView
 from slotserve.api.test_loads import TestLoadViewSet
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
+from slotserve.api.usage import UsageSummaryView
 from slotserve.api.webhooks import DeliveryViewSet, WebhookViewSet
 
 router = SimpleRouter()
@@ -43,6 +44,7 @@ urlpatterns = [
     path("lanes/<str:slug>/policy/", LanePolicyView.as_view(), name="lane-policy"),
     path("lanes/<str:slug>/gpus/", LaneGpusView.as_view(), name="lane-gpus-api"),
     path("lanes/<str:slug>/gpu-history/", LaneGpuHistoryView.as_view(), name="lane-gpu-history"),
+    path("usage/summary/", UsageSummaryView.as_view(), name="usage-summary"),
     path("", include(router.urls)),
     path("me/preferences/", PreferencesView.as_view(), name="my-preferences"),
     path("me/", MeView.as_view(), name="me"),

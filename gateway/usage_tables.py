@@ -1,0 +1,161 @@
+"""Usage for people: sums of what was worked out by day, and bookings that computed little."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from datetime import date
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import F, Q, QuerySet, Sum
+
+from bookings.models import Booking
+from gateway.models import UsageDay
+
+LEAST_HELD_SECONDS = 600.0  # a booking that was held shorter is no waste worth a word
+LEAST_SHARE = 0.1  # of the time held: one that used less was held without computing
+SHOWN = 50
+BY = {  # what usage may be divided by: the columns that tell one group from another, then its name
+    "day": ("day",),
+    "member": ("owner_id_for", "owner_name"),
+    "lane": ("lane_id_for", "lane_name"),
+    "preset": ("preset",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whose and which usage, from one day of the site's zone through another; empty: all."""
+
+    first: date
+    last: date
+    member: str = ""
+    lane_id: int | None = None
+    preset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Seconds and counts of some rows."""
+
+    used: float = 0.0
+    loading: float = 0.0
+    idle: float = 0.0
+    unmeasured: float = 0.0
+    requests: int = 0
+    refused: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def booked(self) -> float:
+        """Seconds of bookings."""
+        return self.used + self.loading + self.idle + self.unmeasured
+
+    @property
+    def tokens(self) -> int:
+        """Of prompts and answers."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def used_share(self) -> float | None:
+        """Of the time that can be measured, 0 to 1; None: there is none."""
+        measured = self.booked - self.unmeasured
+        return self.used / measured if measured else None
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(*(getattr(self, name) + getattr(other, name) for name in _NAMES))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The usage of one day, member, lane or preset."""
+
+    name: str  # empty: no lane was asked, or nothing answered
+    sums: Sums
+    day: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A booking that used little of its time."""
+
+    booking: Booking
+    sums: Sums = field(default_factory=Sums)
+
+
+_NAMES = tuple(each.name for each in fields(Sums))
+_COLUMNS = {name: f"{name}_seconds" for name in ("used", "loading", "idle", "unmeasured")}
+_SUMS = {f"sum_{name}": Sum(_COLUMNS.get(name, name)) for name in _NAMES}
+
+
+def rows_of(viewer: User | AnonymousUser, question: Question) -> QuerySet[UsageDay]:
+    """The rows that the viewer may see and asks for."""
+    rows = UsageDay.objects.visible_to(viewer)
+    rows = rows.filter(day__gte=question.first, day__lte=question.last)
+    if question.member:
+        rows = rows.filter(owner_name=question.member)
+    if question.lane_id is not None:
+        rows = rows.filter(lane_id_for=question.lane_id)
+    if question.preset:
+        rows = rows.filter(preset=question.preset)
+    return rows.order_by()
+
+
+def grouped(viewer: User | AnonymousUser, question: Question, by: str) -> list[Group]:
+    """The usage by day, oldest first, or by member, lane or preset, the longest held first; one
+    query. Whose name has changed meanwhile is two groups."""
+    columns = BY[by]
+    found = rows_of(viewer, question).values_list(*columns).annotate(**_SUMS)
+    groups = [_group(row, len(columns)) for row in found]
+    if by == "day":
+        return sorted(groups, key=lambda group: group.name)
+    return sorted(groups, key=lambda group: (-group.sums.booked, -group.sums.tokens, group.name))
+
+
+def total(groups: list[Group]) -> Sums:
+    """All of them together."""
+    return sum((group.sums for group in groups), start=Sums())
+
+
+def held_without_computing(viewer: User | AnonymousUser, question: Question) -> list[Held]:
+    """Bookings that used less than a tenth of ten minutes or more, the most idle first; two
+    queries."""
+    rows = rows_of(viewer, question).filter(booking_id_for__gt=0)
+    measured = F("sum_used") + F("sum_loading") + F("sum_idle")
+    found = (
+        rows.values_list("booking_id_for")
+        .annotate(**_SUMS)
+        .filter(Q(sum_used__lt=measured * LEAST_SHARE))
+        .annotate(held=measured)
+        .filter(held__gte=LEAST_HELD_SECONDS)
+        .order_by(F("sum_idle").desc(), "-booking_id_for")[:SHOWN]
+    )
+    sums = {row[0]: Sums(*row[1 : 1 + len(_NAMES)]) for row in found}
+    bookings = Booking.objects.select_related("owner", "lane", "preset").in_bulk(list(sums))
+    return [Held(bookings[pk], sums[pk]) for pk in sums if pk in bookings]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the finest table: a day of a member on a lane with a preset."""
+
+    day: date
+    member: str
+    lane: str
+    preset: str
+    sums: Sums
+
+
+def lines(viewer: User | AnonymousUser, question: Question) -> Iterator[list[Line]]:
+    """Every day's lines, the oldest first; a query a day, so that no cursor stays open for as long
+    as somebody takes to read."""
+    rows = rows_of(viewer, question)
+    for day in list(rows.order_by("day").values_list("day", flat=True).distinct()):
+        found = rows.filter(day=day).values_list("owner_name", "lane_name", "preset")
+        ordered = found.annotate(**_SUMS).order_by("owner_name", "lane_name", "preset")
+        yield [Line(day, row[0], row[1], row[2], Sums(*row[3:])) for row in ordered]
+
+
+def _group(row: tuple[object, ...], columns: int) -> Group:
+    last = row[columns - 1]
+    sums = Sums(*row[columns:])  # type: ignore[arg-type]
+    return Group(str(last), sums, day=last if isinstance(last, date) else None)

@@ -1,0 +1,122 @@
+"""The page of usage: who held what, what for, and what nobody used."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_safe
+
+from gateway import usage_tables
+from gateway.models import UsageDay
+from gateway.usage_tables import Line, Question
+from lanes import clock
+from lanes.models import Lane
+from slotserve.csv_answers import Cell, csv_answer
+from slotserve.usage_question import Asked, read_question
+from slotserve.web.access import members_only
+from slotserve.web.answers import member
+
+HOUR = 3600.0
+BY_WORDS = {
+    "member": gettext_lazy("Member"),
+    "lane": gettext_lazy("Lane"),
+    "preset": gettext_lazy("Preset"),
+}
+CSV_HEAD = (
+    "day",
+    "member",
+    "lane",
+    "preset",
+    "booked_hours",
+    "used_hours",
+    "loading_hours",
+    "idle_hours",
+    "whole_gpu_hours",
+    "requests",
+    "refused",
+    "prompt_tokens",
+    "completion_tokens",
+)
+
+
+@members_only
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Charts, each with its table; members see their own, administrators all."""
+    viewer, now = member(request), clock.database_now()
+    asked = read_question(_parameters(request), viewer, now)
+    by = asked.by if asked.by in BY_WORDS else "lane"
+    days = usage_tables.grouped(viewer, asked.question, "day")
+    context: dict[str, Any] = {
+        "asked": asked,
+        "days": days,
+        "total": usage_tables.total(days),
+        "groups": usage_tables.grouped(viewer, asked.question, by),
+        "by": by,
+        "by_word": BY_WORDS[by],
+        "by_choices": [each for each in BY_WORDS.items() if _may_divide(each[0], viewer)],
+        "held": usage_tables.held_without_computing(viewer, asked.question),
+        "zone": settings.TIME_ZONE,
+        "query": request.GET.urlencode(),
+        **_choices(request, asked),
+    }
+    return render(request, "usage.html", context, status=400 if asked.errors else 200)
+
+
+@members_only
+@require_GET
+def export(request: HttpRequest) -> HttpResponse:
+    """The same as CSV, a line for each day, member, lane and preset."""
+    viewer, now = member(request), clock.database_now()
+    asked = read_question(_parameters(request), viewer, now)
+    if asked.errors:
+        words = " ".join(asked.errors.values())
+        return HttpResponse(words, status=400, content_type="text/plain; charset=utf-8")
+    name = f"usage-{asked.question.first}-{asked.question.last}.csv"
+    return cast(HttpResponse, csv_answer(name, _csv_batches(request, asked.question)))
+
+
+def _csv_batches(request: HttpRequest, question: Question) -> Iterator[Sequence[Sequence[Cell]]]:
+    yield [CSV_HEAD]
+    for day in usage_tables.lines(member(request), question):
+        yield [_csv_row(line) for line in day]
+
+
+def _csv_row(line: Line) -> Sequence[Cell]:
+    sums = line.sums
+    seconds = (sums.booked, sums.used, sums.loading, sums.idle, sums.unmeasured)
+    hours = [round(each / HOUR, 4) for each in seconds]
+    counts = (sums.requests, sums.refused, sums.prompt_tokens, sums.completion_tokens)
+    return [line.day.isoformat(), line.member, line.lane, line.preset, *hours, *counts]
+
+
+def _parameters(request: HttpRequest) -> dict[str, str]:
+    return {name: str(value) for name, value in request.GET.items()}
+
+
+def _may_divide(name: str, viewer: User) -> bool:
+    return name != "member" or viewer.is_staff
+
+
+def _choices(request: HttpRequest, asked: Asked) -> dict[str, Any]:
+    """What may be chosen of each filter: what is in the period, and lanes that are still there."""
+    viewer, question = member(request), asked.question
+    rows = usage_tables.rows_of(viewer, Question(question.first, question.last))
+    members = _names(rows, "owner_name") if viewer.is_staff else []
+    return {
+        "members": members,
+        "lanes": list(Lane.objects.order_by("name").values_list("pk", "slug", "name")),
+        "presets": _names(rows, "preset"),
+        "nothing": _("(none)"),
+    }
+
+
+def _names(rows: QuerySet[UsageDay], column: str) -> list[str]:
+    found = rows.exclude(**{column: ""}).order_by(column)
+    return list(found.values_list(column, flat=True).distinct())
