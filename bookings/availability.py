@@ -27,8 +27,9 @@ def objection(standing: Standing, claim: Claim, *, but: int | None = None) -> Ru
     nearest = _nearest(standing, claim, but)
     sentences = [told(each, standing, claim) for each in broken]
     words = [each.words for each in sentences]
-    if conflicts:
-        words.append(_taken(standing, conflicts))
+    taken = _taken(standing, conflicts) if conflicts else ""
+    if taken:
+        words.append(taken)
     if nearest:
         words.append(_advice(nearest, standing.now))
     return RulesBroken(
@@ -37,6 +38,7 @@ def objection(standing: Standing, claim: Claim, *, but: int | None = None) -> Ru
         conflicts=conflicts,
         nearest=nearest,
         broken=tuple(sentences),
+        taken=taken,
     )
 
 

@@ -1,6 +1,6 @@
 """Broken rules in words, with their numbers."""
 
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 
 from django.utils import timezone
 from django.utils.formats import date_format
@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from bookings.policies import Standing
-from bookings.policy import Broken, Claim, Code
+from bookings.policy import Broken, Claim, Code, left_of
 from bookings.refusals import BrokenRule
 from bookings.site_days import week_of
 from lanes.models import Preset
@@ -28,11 +28,29 @@ def length_words(minutes: float) -> str:
     hours, rest = divmod(whole, 60)
     if hours >= 48 and not whole % 1440:
         return _("%(count)s days") % {"count": whole // 1440}
-    if not hours:
+    if not hours and rest:
         return _("%(minutes)s min") % {"minutes": rest}
     if not rest:
         return _("%(hours)s h") % {"hours": hours}
     return _("%(hours)s h %(minutes)s min") % {"hours": hours, "minutes": rest}
+
+
+def left_words(standing: Standing, start: datetime) -> str:
+    """What is left of the quotas on the day and in the week of a start; empty without quotas."""
+    day = start.astimezone(standing.judge.used.zone).date()
+    left = left_of(standing.rules, standing.judge.used, day)
+    parts = []
+    if left.day_hours is not None:
+        when = _day(day, standing)
+        parts.append(f"{length_words(left.day_hours * 60)} {when}")
+    if left.week_hours is not None:
+        when = _week(day - timedelta(days=day.weekday()), standing)
+        parts.append(f"{length_words(left.week_hours * 60)} {when}")
+    if left.bookings_ahead is not None:
+        count = round(left.bookings_ahead)
+        words = ngettext("%(count)s booking ahead", "%(count)s bookings ahead", count)
+        parts.append(words % {"count": count})
+    return _("Left for you: %(parts)s.") % {"parts": ", ".join(parts)} if parts else ""
 
 
 def _words(broken: Broken, standing: Standing, claim: Claim) -> str:
@@ -102,18 +120,24 @@ def _quota(broken: Broken, standing: Standing) -> str:
 def _when(broken: Broken, standing: Standing) -> str:
     day = broken.day
     assert day is not None  # noqa: S101 - quotas have one
-    today = standing.now.astimezone(standing.judge.used.zone).date()
-    if broken.code is Code.WEEK_FULL:
-        if week_of(today) == week_of(day):
-            return _("this week")
-        return _("in the week of %(day)s") % {"day": date_format(day, "j M")}
-    if day == today:
-        return _("today")
-    return (
-        _("tomorrow")
-        if day == today + timedelta(days=1)
-        else _("on %(day)s") % {"day": date_format(day, "j M")}
-    )
+    return _week(day, standing) if broken.code is Code.WEEK_FULL else _day(day, standing)
+
+
+def _week(monday: date, standing: Standing) -> str:
+    if week_of(_today(standing)) == week_of(monday):
+        return _("this week")
+    return _("in the week of %(day)s") % {"day": date_format(monday, "j M")}
+
+
+def _day(day: date, standing: Standing) -> str:
+    days = (day - _today(standing)).days
+    if days in {0, 1}:
+        return _("tomorrow") if days else _("today")
+    return _("on %(day)s") % {"day": date_format(day, "j M")}
+
+
+def _today(standing: Standing) -> date:
+    return standing.now.astimezone(standing.judge.used.zone).date()
 
 
 def _ahead(broken: Broken) -> str:

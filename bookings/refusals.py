@@ -35,3 +35,4 @@ class RulesBroken(Offering):
     """Every rule that a wish breaks (code rules_broken); somebody may hold the time as well."""
 
     broken: tuple[BrokenRule, ...] = ()
+    taken: str = ""  # who holds the time, in words, if somebody does

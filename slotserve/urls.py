@@ -20,6 +20,7 @@ from slotserve.web import (
     notice_pages,
     once,
     playground,
+    policies,
     preferences,
     preset_editor,
     ready,
@@ -137,6 +138,12 @@ urlpatterns = [
     ),
     re_path(
         r"^administration/models/(?P<pk>\d{1,18})/forget/$", models.forget, name="forget-model"
+    ),
+    path("administration/rules/", policies.page, name="policies"),
+    path("administration/rules/new/", policies.edit, name="new-policy"),
+    re_path(r"^administration/rules/(?P<pk>\d{1,18})/$", policies.edit, name="edit-policy"),
+    re_path(
+        r"^administration/rules/(?P<pk>\d{1,18})/delete/$", policies.delete, name="delete-policy"
     ),
     path("administration/self-check/", selfcheck.page, name="self-check"),
     path("i18n/", include("django.conf.urls.i18n")),

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from bookings import services
 from bookings.models import Booking, State
 from bookings.policies import standing_of
+from bookings.policy_words import left_words
 from bookings.refusals import Offering
 from lanes import clock
 from lanes.fitting import warnings
@@ -74,6 +75,7 @@ def expect(request: HttpRequest) -> HttpResponse:
     refusal = in_the_way(asked, standing) if is_ready_to_say else None
     context = {
         "sentences": outlook(asked, now) if is_ready_to_say and not refusal else (),
+        "left": left_words(standing, asked.start or now),
         "needs_approval": is_ready_to_say and must_wait(asked, standing),
         **_beside(request, asked.lane, form, refusal, now),
     }
