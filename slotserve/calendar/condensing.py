@@ -44,8 +44,8 @@ class Density:
 
 
 DENSITIES = {
-    View.HOURS: Density(150, timedelta(minutes=1)),
-    View.DAY: Density(24, timedelta(minutes=5)),
+    View.HOURS: Density(40, timedelta(minutes=1)),
+    View.DAY: Density(16, timedelta(minutes=5)),
     View.WEEK: Density(6, timedelta(minutes=30)),
     View.MONTH: Density(1, timedelta(days=1)),
 }

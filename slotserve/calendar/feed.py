@@ -1,7 +1,7 @@
 """A span of the calendar as the page's script draws it: times on the viewer's wall, no offsets."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
@@ -36,6 +36,10 @@ def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any
     entries = [reading.entry_of(row, slugs[row.lane_id], user, now) for row in inside]
     entries.sort(key=lambda entry: (entry.lane, entry.start))
     shown = list(condense(entries, span.view, span.zone))
+    hidden = defaultdict(list)
+    for entry in shown:
+        if isinstance(entry, Block):
+            hidden[entry.lane].append(entry)
     bands = {} if span.view is View.MONTH else lane_bands(lanes, rows, span.start, span.end, now)
     return {
         **_frame(span, now),
@@ -44,7 +48,7 @@ def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any
         "bands": [
             _band(band, slugs[pk], span)
             for pk, found in bands.items()
-            for band in _legible(found, span.view)
+            for band in _legible(found, span.view, hidden[slugs[pk]])
         ],
     }
 
@@ -128,9 +132,12 @@ def _kinds(entry: Entry | Block) -> list[str]:
     return kinds
 
 
-def _legible(bands: Iterable[Band], view: View) -> Iterable[Band]:
-    """Those that are wide enough to be seen."""
-    return (band for band in bands if band.end - band.start >= SHORTEST_BAND[view])
+def _legible(bands: Iterable[Band], view: View, hidden: Sequence[Block]) -> Iterator[Band]:
+    """Those that are wide enough to be seen, and not of bookings that are put together."""
+    for band in bands:
+        is_hidden = any(block.start <= band.end and band.start <= block.end for block in hidden)
+        if band.end - band.start >= SHORTEST_BAND[view] and not is_hidden:
+            yield band
 
 
 def _band(band: Band, lane: str, span: Span) -> dict[str, Any]:

@@ -6,6 +6,7 @@
   const PHONE = window.matchMedia("(max-width: 767.98px)");
   const STALE_MS = 300000; // then what is shown is read again: bands and the past move on
   const HOST = "host:"; // rows that only head a group
+  const GATHER_MS = 60; // news that come together are read together
   const OVERSCAN = 4; // rows above and below those in sight that are drawn as well
   const DAY = 86400000; // milliseconds
 
@@ -18,6 +19,7 @@
   let isDragging = false;
   let focused = ""; // id of the booking that Tab leads to
   let reading = 0;
+  let again = 0; // timer of the next reading
 
   // --- Address ------------------------------------------------------------------------------------
   function query() {
@@ -49,11 +51,10 @@
       if (!answer.ok) throw new Error(String(answer.status));
       said = await answer.json();
     } catch {
-      document.getElementById("connection").textContent = root.dataset.failed;
+      window.slotserveMoves.say(root.dataset.failed, [], true);
       return;
     }
     if (number !== reading || isDragging) return; // a newer one is on its way, or comes after the drag
-    document.getElementById("connection").textContent = "";
     const isNew = !feed || feed.view !== said.view || feed.first !== said.first;
     feed = said;
     draw(isNew);
@@ -327,7 +328,7 @@
       return;
     }
     const back = encodeURIComponent(location.pathname + location.search);
-    const address = root.dataset.booking.replace("/0/", `/${event.id}/`) + "?next=" + back;
+    const address = root.dataset.details.replace("/0/", `/${event.id}/`) + "?next=" + back;
     let text = null;
     try {
       const answer = await fetch(address, { headers: { "HX-Request": "true" }, redirect: "error" });
@@ -429,8 +430,8 @@
   for (const name of ["live:bookings", "calendar:changed"]) {
     document.addEventListener(name, function () {
       if (isListed()) return;
-      place.dataset.filled = "";
-      show();
+      clearTimeout(again);
+      again = setTimeout(() => { place.dataset.filled = ""; show(); }, GATHER_MS);
     });
   }
   begin();

@@ -116,5 +116,5 @@ window.slotserveMoves = (function () {
     }
   });
 
-  return { dragged };
+  return { dragged, say };
 })();

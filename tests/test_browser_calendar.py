@@ -1,0 +1,252 @@
+"""The calendar in a real Chromium: dragging, undoing, the keyboard, a phone."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from bookings.models import Booking
+from lanes import clock
+from lanes.models import Lane
+from tests import browser_pages as pages
+from tests import builders
+from tests.browser_pages import PHONE, Windows
+
+pytest_plugins = ["tests.browser_fixtures"]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        pages.chromium() is None, reason="NOT TESTED HERE: pages in a browser (install chromium)"
+    ),
+]
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def day() -> datetime:
+    """Midnight of a day in a week, on the clocks of the windows."""
+    now = clock.database_now().astimezone(ZoneInfo(pages.ZONE)) + timedelta(days=7)
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+@pytest.fixture
+def lanes(live_server: LiveServer) -> list[Lane]:
+    return [builders.lane("one"), builders.lane("two")]
+
+
+@pytest.fixture
+def alice(lanes: list[Lane]) -> User:
+    return builders.person("alice")
+
+
+@pytest.fixture
+def booking(lanes: list[Lane], alice: User, day: datetime) -> Booking:
+    """Alice's, from 9 to 11 on lane one."""
+    return booked(lanes[0], alice, day, 9, 11)
+
+
+@pytest.fixture
+def windows(chromium: Browser, lanes: list[Lane], live_server: LiveServer) -> Iterator[Windows]:
+    """Windows on the live server; at the end the browser must not have complained."""
+    with pages.windows(chromium, live_server.url) as opened:
+        yield opened
+    assert opened.complaints == []
+
+
+def booked(lane: Lane, owner: User, day: datetime, start: float, end: float) -> Booking:
+    return builders.booking(
+        lane=lane,
+        owner=owner,
+        kind="gpu",
+        start=day + start * HOUR,
+        end=day + end * HOUR,
+        created_at=clock.database_now() - HOUR,
+    )
+
+
+def look(windows: Windows, user: User, day: datetime, view: str = "day") -> Page:
+    page = windows.open(user)
+    page.goto(f"/calendar/?view={view}&date={day:%Y-%m-%d}")
+    expect(page.locator(".ec-body")).to_be_visible()
+    return page
+
+
+def drag(page: Page, what: Locator, *, hours: float = 0, rows: float = 0, at: float = 0.5) -> None:
+    """Drag a booking by so many hours (88 pixels) and rows; `at`: 0 its left edge, 1 its right."""
+    box = place(page, what)
+    x, y = box["x"] + 2 + at * (box["width"] - 4), box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + hours * 88, y + rows * (box["height"] + 3), steps=8)
+    page.mouse.up()
+
+
+def place(page: Page, what: Locator) -> FloatRect:
+    """Where it is, once the page has read what it shows anew."""
+    page.wait_for_load_state("networkidle")
+    what.hover()
+    box = what.bounding_box()
+    assert box is not None
+    return box
+
+
+def hours(booking: Booking, day: datetime) -> tuple[float, float]:
+    booking.refresh_from_db()
+    return (booking.start - day) / HOUR, (booking.end - day) / HOUR
+
+
+def mine(page: Page) -> Locator:
+    found = page.locator(".ec-event.mine")
+    expect(found).to_have_count(1)
+    return found
+
+
+def test_a_booking_is_dragged_and_the_move_undone(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    drag(page, mine(page), hours=2)
+    undo = page.get_by_role("button", name="Undo")
+    expect(undo).to_be_visible()
+    assert hours(booking, day) == (11, 13)
+    expect(mine(page)).to_have_accessible_name(
+        f"You · whole GPU, one, {spoken(day)} 11:00 \u2013 13:00"
+    )
+    undo.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Back where it was:")).to_be_visible()
+    assert hours(booking, day) == (9, 11)
+
+
+def test_an_edge_is_dragged_alone(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    drag(page, mine(page), hours=1, rows=1, at=1)
+    expect(page.get_by_text("Moved to one,")).to_be_visible()
+    assert hours(booking, day) == (9, 12)
+    assert booking.lane.slug == "one"
+
+
+def test_another_lane_is_asked_about(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    drag(page, mine(page), rows=1)
+    page.get_by_role("button", name="Leave it").click()
+    drag(page, mine(page), rows=1)
+    page.get_by_role("button", name="Move it: two").click()
+    expect(page.get_by_text("Moved to two,")).to_be_visible()
+    booking.refresh_from_db()
+    assert booking.lane.slug == "two"
+
+
+def test_a_refused_move_snaps_back_and_offers_another(
+    windows: Windows, lanes: list[Lane], alice: User, booking: Booking, day: datetime
+) -> None:
+    booked(lanes[0], builders.person("bob"), day, 12, 14)
+    page = look(windows, alice, day)
+    drag(page, mine(page), hours=2)
+    offer = page.get_by_role("button", name="14:00 \u2013 16:00")
+    expect(offer).to_be_visible()
+    windows.forgive("409")
+    expect(mine(page)).to_have_accessible_name(
+        f"You · whole GPU, one, {spoken(day)} 09:00 \u2013 11:00"
+    )
+    assert hours(booking, day) == (9, 11)
+    offer.click()
+    expect(page.get_by_text("Moved to one,")).to_be_visible()
+    assert hours(booking, day) == (14, 16)
+
+
+def test_dragging_across_a_lane_leads_to_the_form(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    box = place(page, mine(page))
+    x, y = box["x"] + box["width"] + 88, box["y"] + box["height"] / 2
+    page.mouse.move(x + 5, y)
+    page.mouse.down()
+    page.mouse.move(x + 88 + 5, y, steps=8)
+    page.mouse.up()
+    page.wait_for_url("**/book/?lane=one&*")
+    assert f"start={day:%Y-%m-%d}T12%3A00" in page.url
+    assert f"end={day:%Y-%m-%d}T13%3A15" in page.url
+
+
+def test_bookings_are_reached_opened_and_moved_by_keys_alone(
+    windows: Windows, lanes: list[Lane], alice: User, booking: Booking, day: datetime
+) -> None:
+    booked(lanes[1], alice, day, 10, 12)
+    page = look(windows, alice, day)
+    first = page.get_by_role("button", name="one,")
+    expect(first).to_have_attribute("tabindex", "0")
+    first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("button", name="two,")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(first).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_role("link", name="Move").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("End").fill(f"{day:%Y-%m-%d}T11:30")
+    page.get_by_role("button", name="Move").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Moved: one,")).to_be_visible()
+    assert hours(booking, day) == (9, 11.5)
+
+
+def test_the_address_says_what_is_shown(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    page.get_by_role("link", name="Week").click()
+    page.wait_for_url("**view=week**")
+    page.get_by_role("link", name="Later").click()
+    expect(page.locator(".ec-event.mine")).to_have_count(0)
+    page.go_back()
+    expect(mine(page)).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("link", name="Day", exact=True)).to_have_attribute(
+        "aria-current", "true"
+    )
+
+
+def test_a_phone_shows_the_list(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = windows.open(alice, width=PHONE)
+    page.goto(f"/calendar/?date={day:%Y-%m-%d}")
+    expect(page.get_by_role("row", name="one")).to_be_visible()
+    expect(page.locator("#timeline")).to_be_hidden()
+    for address in (page.url, f"/calendar/?view=week&date={day:%Y-%m-%d}&as=picture"):
+        page.goto(address)
+        assert page.evaluate("document.scrollingElement.scrollWidth") == PHONE
+
+
+def test_an_hour_that_comes_twice_is_asked(
+    windows: Windows, lanes: list[Lane], alice: User
+) -> None:
+    now = clock.database_now().astimezone(ZoneInfo(pages.ZONE))
+    year = now.year + (now.month > 9)
+    last = max(day for day in range(25, 32) if datetime(year, 10, day).weekday() == 6)  # noqa: DTZ001
+    day = datetime(year, 10, last, tzinfo=ZoneInfo(pages.ZONE))
+    night = booked(lanes[0], alice, day, 0, 1)
+    page = look(windows, alice, day)
+    expect(page.get_by_role("note")).to_contain_text("clocks go back")
+    page.locator(".ec-main").evaluate("(main) => { main.scrollLeft = 0; }")
+    drag(page, mine(page), hours=2.5)
+    page.get_by_role("button", name="02:30 CET").click()
+    windows.forgive("409")
+    expect(page.get_by_text("Moved to one,")).to_be_visible()
+    night.refresh_from_db()
+    assert f"{night.start:%H:%M}" == "01:30"
+
+
+def spoken(day: datetime) -> str:
+    return f"{day.day} {day:%b}"
