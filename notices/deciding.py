@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 OCCUPYING = ("pending", "confirmed")
-OF_CHANGES = frozenset(
-    ("confirmed", "changed", "decision_needed", "approved", "rejected", "cancelled", "released")
-)
+GIVEN_UP = frozenset(("rejected", "cancelled", "expired"))
+OF_CHANGES = GIVEN_UP | {"confirmed", "changed", "decision_needed", "approved", "released"}
 OF_BOOKINGS = OF_CHANGES | {"warm", "starting", "ending"}
 OVER_ANYWAY = timedelta(minutes=15)  # so long after its end nobody is told of a slot any more
 
@@ -121,7 +120,7 @@ def _change(facts: Facts) -> str | None:
     if facts.state == "confirmed":
         return _confirmed(facts, was)
     is_news = was is not None and was.state in OCCUPYING
-    return facts.state if is_news and facts.state in {"rejected", "cancelled"} else None
+    return facts.state if is_news and facts.state in GIVEN_UP else None
 
 
 def _confirmed(facts: Facts, was: Was | None) -> str:

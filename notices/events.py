@@ -16,6 +16,7 @@ class Event(models.TextChoices):
     APPROVED = "approved", _("Booking approved")
     REJECTED = "rejected", _("Booking rejected")
     CANCELLED = "cancelled", _("Booking cancelled")
+    EXPIRED = "expired", _("Booking never approved")
     WARM = "warm", _("Booked model loaded")
     STARTING = "starting", _("Slot is about to start")
     ENDING = "ending", _("Slot is about to end")

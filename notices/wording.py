@@ -28,6 +28,7 @@ def words_of(event: str, booking: Booking) -> Words:
         "approved": _("Your booking of %(what)s on %(lane)s was approved: %(slot)s."),
         "rejected": _("Your booking of %(what)s on %(lane)s was rejected: %(slot)s."),
         "cancelled": _("Your booking of %(what)s on %(lane)s was cancelled: %(slot)s."),
+        "expired": _("Nobody approved your booking of %(what)s on %(lane)s in time: %(slot)s."),
         "warm": _("%(what)s is loaded on %(lane)s for your slot: %(slot)s."),
         "starting": _("Your slot with %(what)s on %(lane)s begins at %(start)s."),
         "ending": _("Your slot with %(what)s on %(lane)s ends at %(end)s."),

@@ -99,6 +99,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "slotserve.web.zones.ViewerZone",
+    "slotserve.web.remembering.Remembering",
     "slotserve.web.second_factor.ForAdministrators",
 ]
 ROOT_URLCONF = "slotserve.urls"
@@ -198,6 +199,7 @@ CONTENT_SECURITY_POLICY = {
         "style-src": [SELF],
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
+        "worker-src": [SELF],
         "connect-src": [SELF],
         "form-action": [SELF],
         "base-uri": [NONE],

@@ -36,6 +36,7 @@ CASES: list[tuple[dict[str, Any], float, list[str]]] = [
     ({"was": was(state="pending")}, -60, ["confirmed"]),
     ({"was": was(state="cancelled"), "is_decided": True}, -60, ["confirmed"]),
     ({"was": was(state="pending"), "state": "rejected"}, -60, ["rejected"]),
+    ({"was": was(state="pending"), "state": "expired"}, -60, ["expired"]),
     ({"state": "cancelled"}, -60, ["cancelled"]),
     ({"was": was(state="rejected"), "state": "cancelled"}, -60, []),
     ({"start": at(5)}, -60, ["changed"]),

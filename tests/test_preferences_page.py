@@ -86,8 +86,8 @@ def test_the_page_asks_the_database_little(
     own: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     own.get("/preferences/")
-    # session, member, preferences, unread notices
-    with django_assert_num_queries(4):
+    # session, member, preferences, browsers, unread notices
+    with django_assert_num_queries(5):
         own.get("/preferences/")
 
 
@@ -221,3 +221,27 @@ def test_other_lines_stay_as_they_are() -> None:
     record = logging.makeLogRecord({"msg": "Not Found: %s", "args": ("/lanes/x/",)})
     NoSecrets().filter(record)
     assert (record.msg, record.getMessage()) == ("Not Found: %s", "Not Found: /lanes/x/")
+
+
+def test_what_the_browser_says_is_kept_where_nothing_was_chosen(own: Client, owner: User) -> None:
+    own.cookies["zone"] = "America%2FNew_York"
+    own.cookies["django_language"] = "de"
+    own.get("/tokens/")
+    kept = Preference.objects.get(person=owner)
+    assert (kept.zone, kept.language) == ("America/New_York", "de")
+    own.cookies["zone"] = "Europe/Berlin"
+    own.get("/tokens/")
+    kept.refresh_from_db()
+    assert kept.zone == "America/New_York"
+
+
+@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "x" * 5000])
+def test_what_is_no_zone_is_not_kept(own: Client, owner: User, zone: str) -> None:
+    own.cookies["zone"] = zone
+    assert own.get("/tokens/").status_code == 200
+    assert not Preference.objects.filter(person=owner).exists()
+
+
+def test_the_language_that_was_chosen_is_the_pages_own(own: Client) -> None:
+    answer = own.post("/preferences/", {**VALUES, "language": "de"})
+    assert answer.cookies["django_language"].value == "de"

@@ -14,9 +14,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from lanes.refusals import Refusal
-from notices import preferences
+from notices import preferences, push
 from notices.events import FOR_ADMINISTRATORS, PERSONAL, Event
-from notices.models import MOST_REMINDER_MINUTES, Preference
+from notices.models import MOST_REMINDER_MINUTES, Preference, Subscription
 from slotserve.web.access import members_only
 from slotserve.web.answers import member, say
 from slotserve.web.fields import StyledForm
@@ -71,7 +71,7 @@ def page(request: HttpRequest) -> HttpResponse:
         saved = preferences.save(member(request), wish)
         if not isinstance(saved, Refusal):
             say(request, saved, _("Saved."))
-            return redirect("preferences")
+            return _with_language(saved)
         form.add_error("zone" if saved.code == "unknown_zone" else None, saved.words)
     return _show(request, form, held)
 
@@ -95,6 +95,15 @@ def calendar(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def _with_language(saved: Preference) -> HttpResponse:
+    """Back to the page, which is in the language that was chosen from now on."""
+    response = redirect("preferences")
+    if saved.language:
+        name, age = settings.LANGUAGE_COOKIE_NAME, settings.LANGUAGE_COOKIE_AGE
+        response.set_cookie(name, saved.language, max_age=age, samesite="Lax")
+    return response
+
+
 def _chosen(request: HttpRequest) -> dict[str, list[str]]:
     """What each event's boxes say."""
     boxes = set(request.POST.getlist(GRID))
@@ -114,6 +123,8 @@ def _show(
         "zones": sorted(available_timezones()),
         "has_feed": bool(held.feed_digest),
         "address": address,
+        "browsers": Subscription.objects.filter(person=member(request)),
+        "push_key": push.public_key(),
     }
     return render(request, "preferences.html", context, status=400 if form.errors else 200)
 

@@ -1,0 +1,149 @@
+"""Notices in browsers: a service on a real socket takes them, and the browser's key opens them."""
+
+import base64
+import ipaddress
+import json
+import os
+import stat
+from pathlib import Path
+
+import http_ece
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from django.test import Client
+from py_vapid import Vapid02
+from pytest_django import Settings
+
+from lanes import clock, notices
+from lanes.notices import News
+from lanes.refusals import Refusal
+from notices import posting, push
+from notices.models import Delivery, Subscription
+from notices.outbox import send_all, waiting
+from notices.routing import route
+from tests import builders
+from tests.web_receiver import HANG, Receiver, receiver
+
+pytestmark = pytest.mark.django_db
+KEY = ec.generate_private_key(ec.SECP256R1())
+SECRET = os.urandom(16)
+
+
+@pytest.fixture(autouse=True)
+def _near(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.SLOTSERVE_WEBHOOK_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
+    monkeypatch.setattr(push, "SCHEMES", ("https", "http"))
+    monkeypatch.setattr(posting, "LONGEST_SECONDS", 1.0)
+
+
+def text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def point(key: ec.EllipticCurvePublicKey) -> bytes:
+    return key.public_bytes(
+        serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
+    )
+
+
+WISH = {"p256dh": text(point(KEY.public_key())), "auth": text(SECRET), "browser": "Firefox"}
+
+
+def pushed(there: Receiver) -> None:
+    """A notice to the browser of the owner is sent."""
+    owner = builders.person()
+    url = f"http://127.0.0.1:{there.port}/push/abc"
+    assert not isinstance(push.subscribe(owner, endpoint=url, **WISH), Refusal)
+    news = News("disk:1", "disk", "The disk of gpu1 is full.")
+    notices.tell_people([owner], News("f", "failure", news.sentence), clock.database_now())
+    route(clock.database_now())
+    send_all(waiting("push", clock.database_now()), push.send)  # type: ignore[arg-type]
+
+
+def test_the_browser_can_read_it_and_the_service_knows_who_sends() -> None:
+    with receiver(201) as there:
+        pushed(there)
+        headers, body = there.posts[0]
+    told = json.loads(
+        http_ece.decrypt(body, private_key=KEY, auth_secret=SECRET, version="aes128gcm")
+    )
+    assert told["body"] == "The disk of gpu1 is full."
+    assert told["path"] == "/notices/"
+    assert headers["content-encoding"] == "aes128gcm"
+    assert len(body) < 4096
+    assert Delivery.objects.get().state == "sent"
+    scheme, _, fields = headers["authorization"].partition(" ")
+    assert scheme == "vapid"
+    assert Vapid02.verify(f"vapid {fields}")
+    assert push.public_key() in fields
+
+
+@pytest.mark.parametrize("answer", [404, 410])
+def test_a_browser_that_is_gone_is_forgotten(answer: int) -> None:
+    with receiver(answer) as there:
+        pushed(there)
+    assert not Subscription.objects.exists()
+
+
+@pytest.mark.parametrize("answer", [429, 500, HANG])
+def test_a_service_in_trouble_is_asked_again_later(answer: int | str) -> None:
+    with receiver(answer) as there:
+        pushed(there)
+    assert Delivery.objects.get().state == "waiting"
+    assert Subscription.objects.exists()
+
+
+WRONG = [
+    {"endpoint": ""},
+    {"endpoint": "ftp://push.example.org/"},
+    {"endpoint": "https://push.example.org/" + "x" * 3000},
+    {"p256dh": "x"},
+    {"p256dh": text(b"\4" + b"\0" * 64)},
+    {"auth": text(b"short")},
+    {"auth": "ä" * 22},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_no_browser_says_is_refused(client: Client, wrong: dict[str, str]) -> None:
+    client.force_login(builders.person())
+    wish = {"endpoint": "https://push.example.org/abc", **WISH}
+    assert client.post("/preferences/push/", {**wish, **wrong}).status_code == 400
+    assert not Subscription.objects.exists()
+    assert client.post("/preferences/push/", wish).status_code == 201
+
+
+def test_a_browser_is_its_person_s_to_remove(client: Client) -> None:
+    client.force_login(builders.person())
+    wish = {"endpoint": "https://push.example.org/abc", **WISH}
+    pk = client.post("/preferences/push/", wish).json()["id"]
+    assert "push.example.org" not in Subscription.objects.get().sealed
+    assert "Firefox" in client.get("/preferences/").content.decode()
+    stranger = Client()
+    stranger.force_login(builders.person("member"))
+    assert stranger.post(f"/preferences/push/{pk}/end/").status_code == 404
+    assert client.post(f"/preferences/push/{pk}/end/").status_code == 302
+    assert not Subscription.objects.exists()
+
+
+def test_no_one_has_more_browsers_than_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(push, "MOST_BROWSERS", 1)
+    owner = builders.person()
+    for name, code in (("a", None), ("a", None), ("b", "too_many")):
+        made = push.subscribe(owner, endpoint=f"https://push.example.org/{name}", **WISH)
+        assert (made.code if isinstance(made, Refusal) else None) == code
+
+
+def test_the_key_is_made_once_and_nobody_else_s_to_read(tmp_path: Path) -> None:
+    path = tmp_path / "key.pem"
+    first = push._key_text(path)
+    assert push._key_text(path) == first
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_worker_s_script_rules_all_pages(client: Client) -> None:
+    answer = client.get("/push-worker.js")
+    assert answer["Content-Type"].startswith("text/javascript")
+    assert b"showNotification" in answer.content
