@@ -17,7 +17,7 @@ from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.backends.db import SessionStore
 
-from bookings.models import Booking
+from bookings.models import Booking, Policy
 from gateway.models import ApiToken, MemberLimit, TableState, UsageRecord
 from lanes.models import (
     LaneEvent,
@@ -49,6 +49,9 @@ def fill() -> None:
         builders.booking(lane=lane, owner=owner, preset=preset, start=at(hour), purpose=ODD)
     builders.booking(lane=lane, owner=owner, preset=preset, start=at(0), state="cancelled")
     builders.booking(lane=lane, owner=owner, kind="gpu", start=at(300))
+    rules = Policy.objects.create(lane=lane, group=owner.groups.get(), week_hours=0.1 + 0.2)
+    rules.presets.add(preset)
+    Policy.objects.create(may_book=False, preset_choice="listed")
     Booking.objects.order_by("-pk")[0].delete()  # its number must never be given again
     _gateway(lane, owner)
 

@@ -178,3 +178,13 @@ def test_a_booking_that_breaks_rules_is_a_422_with_each_of_them(
         "/api/v1/bookings/", {"lane": "demo", "kind": "gpu", "end": first["end"]}, format="json"
     )
     assert again.status_code == 201, again.data
+
+
+def test_a_booking_says_why_all_of_it_counts(member: APIClient, lane: Lane) -> None:
+    Policy.objects.create(late_cancel_minutes=60)
+    start = clock.database_now() + timedelta(minutes=30)
+    times = {"start": start.isoformat(), "end": (start + timedelta(hours=1)).isoformat()}
+    made = member.post("/api/v1/bookings/", {"lane": "demo", "kind": "gpu", **times}, format="json")
+    assert (made.data["lapse"], made.data["first_request_at"]) == ("", None)
+    cancelled = member.post(f"/api/v1/bookings/{made.data['id']}/cancel/").data
+    assert (cancelled["state"], cancelled["lapse"]) == ("cancelled", "late_cancel")

@@ -52,6 +52,8 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
             "purpose",
             "confirmed_at",
             "released_at",
+            "first_request_at",
+            "lapse",
             "warnings",
         )
 
