@@ -116,6 +116,8 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "slotserve.web.notice_pages.unread",
+                "slotserve.web.announcements.banner",
+                "slotserve.web.navigation.frame",
             ]
         },
     }

@@ -6,6 +6,7 @@ from django.urls import include, path, re_path
 
 from slotserve.web import (
     administration,
+    announcements,
     bookings,
     calendar,
     calendar_feed,
@@ -148,6 +149,18 @@ urlpatterns = [
     re_path(r"^administration/rules/(?P<pk>\d{1,18})/$", policies.edit, name="edit-policy"),
     re_path(
         r"^administration/rules/(?P<pk>\d{1,18})/delete/$", policies.delete, name="delete-policy"
+    ),
+    path("announcements/", announcements.now, name="announcements-now"),
+    re_path(
+        r"^announcements/(?P<pk>\d{1,18})/dismiss/$",
+        announcements.dismiss,
+        name="dismiss-announcement",
+    ),
+    path("administration/announcements/", announcements.page, name="announcements"),
+    re_path(
+        r"^administration/announcements/(?P<pk>\d{1,18})/end/$",
+        announcements.end,
+        name="end-announcement",
     ),
     path("administration/self-check/", selfcheck.page, name="self-check"),
     path("i18n/", include("django.conf.urls.i18n")),

@@ -4,6 +4,7 @@ Every column has one writer: an `Order` is written by the planner, a `Runtime`, 
 a `HostReport` and a `LlamaServer` by the host, the rest by `lanes.services`.
 """
 
+from lanes.models.announcements import Announcement, Level
 from lanes.models.catalogue import A_PROJECTOR, GONE, ModelFile, ModelFolder, ModelKind
 from lanes.models.gpus import GpuState, HostGpus, LaneMinute
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
@@ -19,6 +20,7 @@ __all__ = [
     "A_PROJECTOR",
     "GONE",
     "SLUG_WORDS",
+    "Announcement",
     "Driver",
     "Engine",
     "Gpu",
@@ -30,6 +32,7 @@ __all__ = [
     "Lane",
     "LaneEvent",
     "LaneMinute",
+    "Level",
     "LlamaServer",
     "LoadRecord",
     "ManualChoice",

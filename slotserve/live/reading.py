@@ -13,10 +13,12 @@ from django.db.models import Count, Max
 
 from bookings.models import Booking
 from lanes import clock, ticks
+from lanes.announcements import in_force
 from lanes.models import Gpu, Host, JoinToken, Lane, LaneEvent, Notice
 from slotserve.gpus import SILENT_AFTER
 from slotserve.live.state import Figures, State, digest_of
 from slotserve.overview import lanes_for_people, overviews
+from slotserve.web.announcements import banner_digest
 from slotserve.web.notices import standing_digest
 from wire.edges import EDGES, SILENT_AFTER_SECONDS, EdgeReport, decode_report
 
@@ -57,6 +59,7 @@ def read_state() -> State:
     topics = {
         "lanes": lanes_digest(view.lane.slug for view in views),
         "notice": standing_digest(now),
+        "banner": banner_digest(list(in_force(now))),
         "minute": digest_of(now.timestamp() // 60),
         "bookings": _bookings(),
         "hosts": _hosts(now),

@@ -111,6 +111,17 @@
     kept("theme", isDark ? "light" : "dark");
   }
 
+  // A menu that is open closes like any other: by Escape, or by turning to something else.
+  function closeMenus(event) {
+    for (const menu of document.querySelectorAll("details.own-menu[open]")) {
+      const isOut = event.type === "keydown" ? event.key === "Escape" : !menu.contains(event.target);
+      if (!isOut) continue;
+      menu.open = false;
+      if (event.type === "keydown") menu.querySelector("summary").focus();
+    }
+  }
+  for (const kind of ["click", "focusin", "keydown"]) document.addEventListener(kind, closeMenus);
+
   function offerCopies() {
     if (!navigator.clipboard) return; // only on secure pages
     for (const button of document.querySelectorAll("[data-copy]")) {
