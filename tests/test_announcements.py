@@ -14,14 +14,18 @@ pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 
-def announce(text: str = "Maintenance on Friday", **times: timedelta) -> Announcement | Refusal:
+def announce(
+    text: str = "Maintenance on Friday",
+    *,
+    start: timedelta | None = None,
+    end: timedelta | None = None,
+) -> Announcement | Refusal:
     now = clock.database_now()
-    moments = {name: now + times[name] if name in times else None for name in ("start", "end")}
     return announcements.announce(
         text=text,
         level="warning",
-        starts_at=moments["start"],
-        ends_at=moments["end"],
+        starts_at=now + start if start else None,
+        ends_at=now + end if end else None,
         actor=builders.administrator(),
     )
 
@@ -44,7 +48,8 @@ def signed_in(*, is_staff: bool = False) -> Client:
 def test_it_is_shown_on_every_page_while_it_is_in_force(
     times: dict[str, timedelta], is_shown: bool
 ) -> None:
-    assert isinstance(announce(**times), Announcement)
+    made = announce(start=times.get("start"), end=times.get("end"))
+    assert isinstance(made, Announcement)
     for page in ("/", "/book/", "/tokens/"):
         shown = "Maintenance on Friday" in signed_in().get(page).content.decode()
         assert shown is is_shown

@@ -225,8 +225,8 @@ def test_the_catalogue_asks_a_fixed_number_of_questions(
         loaded(lane, preset, 10)
         running(lane, preset, context_length=4096)
     # Session, member; lanes, cards; revisions, facts; hosts; how many, models; loads, rates,
-    # living servers; unread notices.
-    with django_assert_num_queries(13):
+    # living servers; unread notices, announcements.
+    with django_assert_num_queries(14):
         shown(client)
 
 
@@ -238,8 +238,8 @@ def test_the_page_of_a_preset_asks_a_fixed_number_of_questions(
         edited("small", arguments=["-c", str(1024 * (number + 1))])
         loaded(builders.lane(), Preset.objects.get(slug="small"), 10)
     # Session, member; preset; lanes, cards; loads, rates, living servers, counts; facts;
-    # revisions; unread notices.
-    with django_assert_num_queries(12):
+    # revisions; unread notices, announcements.
+    with django_assert_num_queries(13):
         shown(client, "/models/presets/small/")
 
 

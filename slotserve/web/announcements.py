@@ -1,10 +1,13 @@
 """Announcements: the banner of every page, and the page where administrators make them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -20,6 +23,14 @@ from slotserve.web.fields import LocalDateTimeInput, StyledForm
 COOKIE = "dismissed"  # the numbers of those that this browser shows no more
 COOKIE_SECONDS = 365 * 86_400
 MOST_DISMISSED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """The announcements in force that this browser has not dismissed; the digest is of all."""
+
+    rows: list[Announcement]
+    digest: str
 
 
 class AnnouncementForm(StyledForm):
@@ -38,14 +49,11 @@ class AnnouncementForm(StyledForm):
 
 
 def banner(request: HttpRequest) -> dict[str, Any]:
-    """For templates: the announcements in force that this browser has not dismissed."""
+    """`banner` for templates; asked of the database only where it is shown."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {}
-    rows = list(announcements.in_force(clock.database_now()))
-    gone = _dismissed(request)
-    shown = [row for row in rows if row.pk not in gone]
-    return {"announcements": shown, "announcements_digest": banner_digest(rows)}
+    return {"banner": SimpleLazyObject(lambda: _banner(request))}
 
 
 def banner_digest(rows: list[Announcement]) -> str:
@@ -96,6 +104,13 @@ def end(request: HttpRequest, pk: str) -> HttpResponse:
     row = get_object_or_404(Announcement, pk=pk)
     say(request, announcements.end(row, actor=member(request)), _("It is shown no more."))
     return redirect("announcements")
+
+
+def _banner(request: HttpRequest) -> Banner:
+    """By the web's own clock: a second more or less does not matter, a query on each page does."""
+    rows = list(announcements.in_force(timezone.now()))
+    gone = _dismissed(request)
+    return Banner([row for row in rows if row.pk not in gone], banner_digest(rows))
 
 
 def _dismissed(request: HttpRequest) -> set[int]:
