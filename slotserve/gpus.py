@@ -12,6 +12,7 @@ from lanes.gpus.readings import Holder
 from lanes.gpus.stored import holders_of, verdict_of
 from lanes.models import Gpu, GpuState, Host, HostGpus, Lane, LaneMinute
 
+MEBIBYTE = 2**20
 SILENT_AFTER = timedelta(minutes=1)  # hosts read their cards each five seconds
 NEVER_READ = "This card has not been read yet: does its host's worker run?"
 
@@ -58,6 +59,28 @@ class CardView:
         if self.state is None or self.state.used_bytes is None or not self.gpu.memory_bytes:
             return None
         return round(100 * self.state.used_bytes / self.gpu.memory_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class CardFigures:
+    """Of some cards together, in MiB and percent; None: nobody knows."""
+
+    memory: int
+    used: int | None
+    busy: int | None
+
+
+def figures_of(cards: Iterable[Gpu]) -> CardFigures:
+    """The newest readings together. Give it cards with their `state`."""
+    cards = list(cards)
+    states = [card.state for card in cards if hasattr(card, "state")]
+    used = [state.used_bytes for state in states if state.used_bytes is not None]
+    busy = [state.utilisation for state in states if state.utilisation is not None]
+    return CardFigures(
+        memory=sum(card.memory_bytes for card in cards) // MEBIBYTE,
+        used=sum(used) // MEBIBYTE if used else None,
+        busy=round(sum(busy) / len(busy)) if busy else None,
+    )
 
 
 def cards_of_lane(lane: Lane, now: datetime) -> list[CardView]:

@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, QuerySet, Subquery, Window
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, Window
 from django.db.models.functions import RowNumber
 
 from bookings.models import Booking, State
 from lanes.estimates import ALMOST, eta, load_estimates, progress
 from lanes.fitting import warnings
 from lanes.log_reading import may_read
-from lanes.models import Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
+from lanes.models import Gpu, Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
 from lanes.reporting import REFUSED
+from slotserve.gpus import CardFigures, figures_of
 from slotserve.live.state import digest_of
 from slotserve.troubles import Trouble, trouble_of
 
@@ -78,6 +79,28 @@ class LaneOverview:
         return round(left) if (self.progress or 0.0) < ALMOST else 0
 
     @property
+    def memory(self) -> CardFigures:
+        """What its cards hold, as of their newest readings."""
+        return figures_of(self.lane.gpus.all())
+
+    @property
+    def model(self) -> str:
+        """What requests to the lane would name: what runs, else its default, else whatever is."""
+        if self.runtime is not None and self.runtime.phase != Phase.FAILED:
+            return self.runtime.revision.preset.slug
+        return self.lane.default_preset.slug if self.lane.default_preset else "auto"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether everybody may use it now."""
+        return self.lane.enabled and self.booking is None
+
+    def is_mine(self, person: User) -> bool:
+        """Whether this person has it now, or has it next."""
+        claims = (self.booking, self.next_booking)
+        return any(claim is not None and claim.owner_id == person.pk for claim in claims)
+
+    @property
     def digest(self) -> str:
         """Differs whenever what people see of the lane does; the same for every viewer."""
         return digest_of(*_lane_facts(self), *_claim_facts(self), *_server_facts(self))
@@ -108,7 +131,8 @@ def lanes_for_people() -> QuerySet[Lane]:
     """Every lane with what its pages need beside it."""
     newest = LaneEvent.objects.filter(lane=OuterRef("pk")).order_by("-at", "-pk").values("pk")[:1]
     lanes = Lane.objects.select_related("host", "default_preset__current__model_file")
-    return lanes.prefetch_related("gpus").annotate(newest_event=Subquery(newest))
+    cards = Prefetch("gpus", Gpu.objects.select_related("state"))
+    return lanes.prefetch_related(cards).annotate(newest_event=Subquery(newest))
 
 
 def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOverview]:

@@ -131,6 +131,17 @@ def test_what_a_page_carries_is_what_it_is_told(web: WebServer) -> None:
         assert f'data-live-digest="{page.topics["lane:demo"]}"' in shown
 
 
+def test_who_comes_after_everybody_has_left_is_told_what_is_so_then(
+    web: WebServer, lane: Lane
+) -> None:
+    with page_of(web, builders.person()):
+        pass
+    fleet.until(lambda: not web.is_answering)
+    builders.lane("other")
+    with page_of(web, builders.person()) as page:
+        assert "lane:other" in page.topics
+
+
 def test_a_booking_and_a_lane_that_comes_are_told(web: WebServer, lane: Lane) -> None:
     with page_of(web, builders.person()) as page:
         before = dict(page.topics)
@@ -281,10 +292,10 @@ def test_a_look_costs_a_fixed_number_of_queries(
     lane: Lane, django_assert_num_queries: Any, settings: Settings
 ) -> None:
     """Lanes, cards of lanes, orders, choices, runtimes (two), events that say nothing starts,
-    claims, failures, cards, announcements, events and bookings (two), hosts, join tokens, unread;
+    claims, failures, announcements, events and bookings (two), hosts, join tokens, unread;
     and with the check sessions and users."""
     visitors = [Visitor(1, "s", "p", is_staff=False), Visitor(2, "t", "p", is_staff=True)]
     for number in range(3):
         builders.lane(f"more-{number}")
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(18):
         look(visitors, is_check=True)

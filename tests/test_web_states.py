@@ -216,7 +216,7 @@ def test_more_lanes_need_no_more_queries(
         pages.order(other, None)
         builders.booking(lane=other, start=clock.database_now())
     # Session, user, clock, lanes, GPUs, orders, choices, failures, runtimes (2), bookings.
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(13):
         assert "third" in show()
 
 

@@ -101,7 +101,8 @@ class Hub:
         self._listeners.discard(listener)
         if not self._listeners and self._work is not None:
             self._work.cancel()
-            self._work, self._state, self._checked_at = None, NOTHING, 0.0
+            self._work, self._checked_at = None, 0.0
+            self._become(NOTHING)  # who comes next must not be told what was
 
     def _told(self, listener: _Listener) -> str:
         """What is new to this one; empty: nothing."""
@@ -161,11 +162,14 @@ class Hub:
             connection.close()  # it may be the connection that is broken
             raise
 
+    def _become(self, state: State) -> None:
+        self._state, self._version = state, self._version + 1
+        self._encoded.clear()
+
     def _take(self, found: Look) -> None:
         """Make what was found the present, and wake those to whom it is news."""
         if found.state != self._state:
-            self._state, self._version = found.state, self._version + 1
-            self._encoded.clear()
+            self._become(found.state)
         self._unread = found.unread
         for listener in self._listeners:
             unread = found.unread.get(listener.visitor.user, 0)

@@ -1,8 +1,7 @@
 """What is so now, for all lanes at once, in a fixed number of queries. Reads only."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -14,15 +13,14 @@ from django.db.models import Count, Max
 from bookings.models import Booking
 from lanes import clock, ticks
 from lanes.announcements import in_force
-from lanes.models import Gpu, Host, JoinToken, Lane, LaneEvent, Notice
+from lanes.models import Gpu, Host, JoinToken, LaneEvent, Notice
 from slotserve.gpus import SILENT_AFTER
 from slotserve.live.state import Figures, State, digest_of
-from slotserve.overview import lanes_for_people, overviews
+from slotserve.overview import LaneOverview, lanes_for_people, overviews
 from slotserve.web.announcements import banner_digest
 from slotserve.web.notices import standing_digest
 from wire.edges import EDGES, SILENT_AFTER_SECONDS, EdgeReport, decode_report
 
-MEGABYTE = 2**20
 HOSTS_FRESH = timedelta(seconds=10)  # hosts look more often than their page need show
 
 
@@ -55,7 +53,7 @@ def read_state() -> State:
     """Topics and figures. Without Valkey nobody knows what is in flight."""
     now = clock.database_now()
     views = overviews(lanes_for_people().order_by("name"), now, User())
-    cards = _cards()
+    cards = {view.lane.slug: view.lane.gpus.all() for view in views}
     topics = {
         "lanes": lanes_digest(view.lane.slug for view in views),
         "notice": standing_digest(now),
@@ -65,8 +63,8 @@ def read_state() -> State:
         "hosts": _hosts(now),
     }
     topics |= {f"lane:{view.lane.slug}": view.digest for view in views}
-    topics |= {f"gpus:{slug}": cards_digest(rows, now) for slug, rows in cards.items()}
-    return State(topics, _figures([view.lane for view in views], cards))
+    topics |= {f"gpus:{slug}": cards_digest(rows, now) for slug, rows in cards.items() if rows}
+    return State(topics, _figures(views))
 
 
 def lanes_digest(slugs: Iterable[str]) -> str:
@@ -102,15 +100,6 @@ def _unread(users: Collection[int]) -> dict[int, int]:
     return dict(rows.values_list("recipient").annotate(Count("pk")))
 
 
-def _cards() -> dict[str, list[Gpu]]:
-    """The cards of each lane that has any."""
-    found: dict[str, list[Gpu]] = defaultdict(list)
-    links = Lane.gpus.through.objects.select_related("gpu__state", "lane")
-    for link in links.order_by("lane_id", "gpu_id"):
-        found[link.lane.slug].append(link.gpu)
-    return found
-
-
 def _read_at(card: Gpu) -> datetime | None:
     state = getattr(card, "state", None)
     return state.read_at if state else None
@@ -131,11 +120,10 @@ def _hosts(now: datetime) -> str:
     return digest_of(hosts, list(tokens.order_by("pk").values_list("pk", "used_at", "revoked_at")))
 
 
-def _figures(lanes: Iterable[Lane], cards: dict[str, list[Gpu]]) -> dict[str, Figures]:
+def _figures(views: Iterable[LaneOverview]) -> dict[str, Figures]:
     reports = _reports()
     return {
-        lane.slug: _traffic(lane.slug, reports) | _memory(cards.get(lane.slug, ()))
-        for lane in lanes
+        view.lane.slug: _traffic(view.lane.slug, reports) | asdict(view.memory) for view in views
     }
 
 
@@ -146,18 +134,6 @@ def _traffic(slug: str, reports: list[EdgeReport] | None) -> dict[str, int | Non
     return {
         "in_flight": sum(count.in_flight for count in counts),
         "waiting": sum(count.waiting for count in counts),
-    }
-
-
-def _memory(cards: Iterable[Gpu]) -> dict[str, int | None]:
-    """MiB in use and in all, and how busy in percent; None: nobody knows."""
-    states = [getattr(card, "state", None) for card in cards]
-    used = [state.used_bytes for state in states if state and state.used_bytes is not None]
-    busy = [state.utilisation for state in states if state and state.utilisation is not None]
-    return {
-        "used": sum(used) // MEGABYTE if used else None,
-        "memory": sum(card.memory_bytes for card in cards) // MEGABYTE,
-        "busy": round(sum(busy) / len(busy)) if busy else None,
     }
 
 

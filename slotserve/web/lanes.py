@@ -19,6 +19,7 @@ from slotserve.web.access import members_only, staff_required
 from slotserve.web.answers import member, say
 from slotserve.web.forms import ChooseForm
 from slotserve.web.gpus import cards_context, day_context
+from slotserve.web.lane_filters import Wish
 from slotserve.web.notices import notice_context
 from slotserve.web.rows import rows
 
@@ -34,10 +35,13 @@ def overview(request: HttpRequest) -> HttpResponse:
         lane = get_object_or_404(lanes_for_people(), slug=request.GET["lane"])
         (view,) = overviews([lane], now, member(request))
         return render(request, "_lane_card.html", {"view": view})
-    lanes = overviews(lanes_for_people().order_by("name"), now, member(request))
+    views = overviews(lanes_for_people().order_by("name"), now, member(request))
+    wish = Wish.of(request.GET)
     context = {
-        "lanes": lanes,
-        "lanes_digest": lanes_digest(view.lane.slug for view in lanes),
+        "lanes": wish.of_all(views, member(request)),
+        "count": len(views),
+        "wish": wish,
+        "lanes_digest": lanes_digest(view.lane.slug for view in views),
         **notice_context(now),
     }
     template = "_lanes.html" if request.htmx else "overview.html"  # type: ignore[attr-defined]
@@ -105,7 +109,6 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
     claims = lane.bookings.current(now).select_related("owner", "preset")[:CLAIMS_SHOWN]
     context = {
         "view": view,
-        "may_retry": view.trouble is not None and choices.may_retry(lane, member(request), now),
         **notice_context(now),
         "lane": lane,
         "events": recent_events(lane),

@@ -128,7 +128,7 @@
       button.hidden = false;
       button.addEventListener("click", async function () {
         await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-        button.textContent = "Copied";
+        button.textContent = button.dataset.copied || "Copied";
       });
     }
   }
