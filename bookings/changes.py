@@ -30,21 +30,27 @@ from bookings.settling import Answer, Held, change, confirm_or_ask, place, tell
 from bookings.states import Kind, State, Status
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
+from wire.words import said
 
 IN_PROGRESS = Refusal(
     "wrong_state",
-    "This booking is in progress: only its end and its preset can change. Release it and book anew "
-    "for another start or lane.",
+    said(
+        "This booking is in progress: only its end and its preset can change. "
+        "Release it and book anew for another start or lane."
+    ),
 )
 NEEDS_APPROVAL = Refusal(
     "needs_approval",
-    "This lane needs an administrator's approval: book the extra time as a booking of its own.",
+    said(
+        "This lane needs an administrator's approval: book the extra time as a booking of its own."
+    ),
 )
 CHANGED = Refusal(
-    "changed", "Somebody changed this booking meanwhile: look at it again, then decide."
+    "changed", said("Somebody changed this booking meanwhile: look at it again, then decide.")
 )
 NOT_LATER = Refusal(
-    "not_later", "An extension must end later than the booking: move or release it to shorten it."
+    "not_later",
+    said("An extension must end later than the booking: move or release it to shorten it."),
 )
 
 

@@ -16,9 +16,10 @@ from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import At, said
 
 NOT_YOURS = Refusal(
-    "not_yours", "Only administrators and whoever has the lane booked now can have it tried again."
+    "not_yours",
+    said("Only administrators and whoever has the lane booked now can have it tried again."),
 )
-DELETED = Refusal("not_found", "This lane has been deleted meanwhile.")
+DELETED = Refusal("not_found", said("This lane has been deleted meanwhile."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,15 @@ def choose(
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     if timezone.is_naive(until):
-        return Refusal("naive_time", "Say which time zone the end is in, such as +02:00.")
+        return Refusal("naive_time", said("Say which time zone the end is in, such as +02:00."))
     if preset is not None and not _can_run(lane, preset):
         return Refusal(
-            "unknown_preset", f"{lane} cannot run {preset}: its file is not on the host."
+            "unknown_preset",
+            said(
+                "{lane} cannot run {preset}: its file is not on the host.",
+                lane=str(lane),
+                preset=str(preset),
+            ),
         )
     with transaction.atomic():
         locked = _lock(lane)
@@ -54,9 +60,11 @@ def choose(
             return DELETED
         now = clock.database_now()
         if not locked.enabled:
-            return Refusal("lane_disabled", f"{lane} is disabled: enable it first.")
+            return Refusal(
+                "lane_disabled", said("{lane} is disabled: enable it first.", lane=str(lane))
+            )
         if until <= now:
-            return Refusal("in_the_past", "A choice must end in the future.")
+            return Refusal("in_the_past", said("A choice must end in the future."))
         refusal = archived_objection(preset) if preset else None
         if refusal:
             return refusal
@@ -82,7 +90,7 @@ def clear_choice(lane: Lane, *, actor: User) -> Refusal | None:
         now = clock.database_now()
         in_force = ManualChoice.objects.filter(lane=lane, ended_at=None)
         if not in_force.update(ended_at=now):
-            return Refusal("wrong_state", f"No choice is in force on {lane}.")
+            return Refusal("wrong_state", said("No choice is in force on {lane}.", lane=str(lane)))
         _tell(lane, "choice", said("the choice in force was ended"), actor, now)
     return None
 
@@ -114,7 +122,7 @@ def retry(lane: Lane, *, actor: User) -> Refusal | None:
         if not may_retry(lane, actor, clock.database_now()):
             return NOT_YOURS
         if not PresetFailure.objects.filter(lane=lane, count__gt=0).exists():
-            return Refusal("wrong_state", f"Nothing is failing on {lane}.")
+            return Refusal("wrong_state", said("Nothing is failing on {lane}.", lane=str(lane)))
         _ask_for_reload(lane, actor, said("another try was asked for"))
     return None
 

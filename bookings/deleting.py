@@ -12,6 +12,7 @@ from lanes.catalogue.forgetting import take_back
 from lanes.locking import one_edit_at_a_time
 from lanes.models import Host, Lane, ManualChoice, ModelFile, Order, Preset, Runtime
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from wire.words import marked, said, together
 
 SHOWN = 10  # of each kind, in words
 
@@ -41,7 +42,10 @@ def delete_lane(lane: Lane, *, actor: User) -> Refusal | None:
         if Booking.objects.filter(lane=lane).exists():
             return Refusal(
                 "has_history",
-                f"{lane} has been booked, and past bookings are kept: disable it instead.",
+                said(
+                    "{lane} has been booked, and past bookings are kept: disable it instead.",
+                    lane=str(lane),
+                ),
             )
         Runtime.objects.filter(lane=lane).delete()
         lane.delete()
@@ -65,8 +69,18 @@ def delete_host(host: Host, *, actor: User) -> Refusal | None:
         lanes = [str(lane) for lane in Lane.objects.filter(host=host)]
         presets = Preset.objects.filter(revisions__model_file__host=host).distinct()
         if lanes or presets:
-            held = [*_part("lanes", lanes), *_part("presets", [str(p) for p in presets])]
-            return InTheWay("in_use", f"{host} still has {' and '.join(held)}: delete them first.")
+            held = [
+                *_part(marked("lanes {names}"), lanes),
+                *_part(marked("presets {names}"), [str(p) for p in presets]),
+            ]
+            return InTheWay(
+                "in_use",
+                said(
+                    "{host} still has {names}: delete them first.",
+                    host=str(host),
+                    names=_both(held),
+                ),
+            )
         ModelFile.objects.filter(host=host).delete()
         host.delete()
     return None
@@ -141,12 +155,15 @@ def _in_the_way(name: str, runtimes: Q, bookings: Q) -> InTheWay | None:
     if not alive and not future:
         return None
     held = [
-        *_part("a model server", [f"on {runtime.lane} ({runtime.phase})" for runtime in alive]),
-        *_part("bookings", [str(booking) for booking in future]),
+        *_part(
+            marked("a model server {names}"),
+            [f"on {runtime.lane} ({runtime.phase})" for runtime in alive],
+        ),
+        *_part(marked("bookings {names}"), [str(booking) for booking in future]),
     ]
     return InTheWay(
         "in_use",
-        f"{name} still has {' and '.join(held)}: these must end first.",
+        said("{name} still has {names}: these must end first.", name=name, names=_both(held)),
         runtime_ids=tuple(runtime.pk for runtime in alive),
         booking_ids=tuple(booking.pk for booking in future),
     )
@@ -158,11 +175,21 @@ def _wanted(preset: Preset) -> InTheWay | None:
     ordered = Order.objects.filter(target__preset=preset)
     defaults = [str(lane) for lane in preset.default_of.all()]
     held = [
-        *_part("the default of", defaults),
-        *_part("chosen on", [str(choice.lane) for choice in chosen.select_related("lane")]),
-        *_part("ordered on", [str(order.lane) for order in ordered.select_related("lane")]),
+        *_part(marked("the default of {names}"), defaults),
+        *_part(
+            marked("chosen on {names}"),
+            [str(choice.lane) for choice in chosen.select_related("lane")],
+        ),
+        *_part(
+            marked("ordered on {names}"),
+            [str(order.lane) for order in ordered.select_related("lane")],
+        ),
     ]
-    return InTheWay("in_use", f"{preset} is {' and '.join(held)}.") if held else None
+    return (
+        InTheWay("in_use", said("{preset} is {names}.", preset=str(preset), names=_both(held)))
+        if held
+        else None
+    )
 
 
 def _past(preset: Preset) -> InTheWay | None:
@@ -171,14 +198,28 @@ def _past(preset: Preset) -> InTheWay | None:
     past = list(booked.select_related("lane").order_by("-start"))
     if not past:
         return None
-    (listed,) = _part("bookings", [str(booking) for booking in past])
-    words = f"{preset} has been booked, and past bookings are kept: archive it instead. {listed}."
+    (listed,) = _part(marked("bookings {names}"), [str(booking) for booking in past])
+    words = said(
+        "{preset} has been booked, and past bookings are kept: archive it instead. {listed}.",
+        preset=str(preset),
+        listed=listed,
+    )
     return InTheWay("has_history", words, booking_ids=tuple(booking.pk for booking in past))
 
 
 def _part(what: str, names: list[str]) -> list[str]:
-    """One part of a sentence, or none: the first few names, and how many more there are."""
+    """`what` is a marked text with a place for {names}."""
     if not names:
         return []
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return [f"{what} {', '.join(names[:SHOWN])}{more}"]
+    shown = ", ".join(names[:SHOWN])
+    if len(names) > SHOWN:
+        shown = said("{names} and {count} more", names=shown, count=len(names) - SHOWN)
+    return [said(what, names=shown)]
+
+
+def _both(parts: list[str]) -> str:
+    """Some parts as one: "a, b and c"."""
+    if len(parts) == 1:
+        return parts[0]
+    first = together(", ", parts[:-1])
+    return said("{first} and {last}", first=first, last=parts[-1])

@@ -21,10 +21,11 @@ from bookings.settling import (
 )
 from bookings.states import Lapse, State, Status
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from wire.words import said
 
-RELEASE_INSTEAD = Refusal("wrong_state", "This booking is in progress: release it instead.")
-NOT_PENDING = Refusal("wrong_state", "This booking does not wait for approval.")
-NOT_GIVEN_UP = Refusal("wrong_state", "This booking was neither cancelled nor rejected.")
+RELEASE_INSTEAD = Refusal("wrong_state", said("This booking is in progress: release it instead."))
+NOT_PENDING = Refusal("wrong_state", said("This booking does not wait for approval."))
+NOT_GIVEN_UP = Refusal("wrong_state", said("This booking was neither cancelled nor rejected."))
 
 
 def release(booking: Booking, *, actor: User) -> Answer:

@@ -10,21 +10,26 @@ from bookings.states import Kind
 from lanes.archived import archived_refusal
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
+from wire.words import said
 
 LONGEST_PURPOSE = 200
 FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
-NAIVE = Refusal("naive_time", "Say in which time zone start and end are, such as +02:00.")
-ENDS_BEFORE_START = Refusal("ends_before_start", "A booking must end after it starts.")
-ENDS_IN_THE_PAST = Refusal("in_the_past", "That end is in the past.")
+NAIVE = Refusal("naive_time", said("Say in which time zone start and end are, such as +02:00."))
+ENDS_BEFORE_START = Refusal("ends_before_start", said("A booking must end after it starts."))
+ENDS_IN_THE_PAST = Refusal("in_the_past", said("That end is in the past."))
 STARTS_IN_THE_PAST = Refusal(
-    "in_the_past", "That start is in the past: leave the start out to begin now."
+    "in_the_past", said("That start is in the past: leave the start out to begin now.")
 )
-TOO_FAR = Refusal("too_far", f"A booking can end at most {HORIZON.days} days from now.")
-NO_SUCH_KIND = Refusal("wrong_kind", "Book one model or the whole GPU.")
-PRESET_FOR_GPU = Refusal("wrong_kind", "The whole GPU is booked without a preset.")
-NO_PRESET = Refusal("wrong_kind", "Name the preset to load, or book the whole GPU.")
-BAD_PURPOSE = Refusal("bad_purpose", f"Say what for in at most {LONGEST_PURPOSE} characters.")
+TOO_FAR = Refusal(
+    "too_far", said("A booking can end at most {days} days from now.", days=HORIZON.days)
+)
+NO_SUCH_KIND = Refusal("wrong_kind", said("Book one model or the whole GPU."))
+PRESET_FOR_GPU = Refusal("wrong_kind", said("The whole GPU is booked without a preset."))
+NO_PRESET = Refusal("wrong_kind", said("Name the preset to load, or book the whole GPU."))
+BAD_PURPOSE = Refusal(
+    "bad_purpose", said("Say what for in at most {most} characters.", most=LONGEST_PURPOSE)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,11 @@ def preset_objection(wish: Wish) -> Refusal | None:
     known = Preset.objects.filter(
         pk=wish.preset.pk, current__model_file__host=wish.lane.host_id
     ).first()
-    words = f"{wish.lane} cannot run {wish.preset}: choose a preset of a model file on its host."
+    words = said(
+        "{lane} cannot run {preset}: choose a preset of a model file on its host.",
+        lane=str(wish.lane),
+        preset=str(wish.preset),
+    )
     if known is None:
         return Refusal("unknown_preset", words)
     return archived_refusal(known) if known.archived_at else None
@@ -92,5 +101,5 @@ def preset_objection(wish: Wish) -> Refusal | None:
 
 def lane_objection(lane: Lane) -> Refusal | None:
     """A lane that takes no bookings."""
-    words = f"{lane} is disabled and takes no bookings: choose another lane."
+    words = said("{lane} is disabled and takes no bookings: choose another lane.", lane=str(lane))
     return None if lane.enabled else Refusal("lane_disabled", words)

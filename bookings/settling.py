@@ -28,10 +28,10 @@ from wire.words import At, Words, marked, said
 
 log = logging.getLogger(__name__)
 
-BUSY = Refusal("busy", "Another change came at the same moment: try again.")
-GONE = Refusal("wrong_state", "This no longer exists: look again.")
-NOT_YOURS = Refusal("not_yours", "This booking belongs to somebody else.")
-TOO_LATE = Refusal("too_late", "This booking is over.")
+BUSY = Refusal("busy", said("Another change came at the same moment: try again."))
+GONE = Refusal("wrong_state", said("This no longer exists: look again."))
+NOT_YOURS = Refusal("not_yours", said("This booking belongs to somebody else."))
+TOO_LATE = Refusal("too_late", said("This booking is over."))
 Answer = Booking | Refusal
 # What can be done with a booking, in sentences about the actor's own and about another's.
 OWN = {
@@ -211,7 +211,9 @@ def _objection(held: Held, *, is_for_staff: bool) -> Refusal | None:
     if not held.booking.is_changeable_by(held.actor):
         return NOT_YOURS
     if held.booking.state not in OCCUPYING:
-        return Refusal("wrong_state", f"This booking is {held.booking.state} already.")
+        return Refusal(
+            "wrong_state", said("This booking is {state} already.", state=held.booking.state)
+        )
     return TOO_LATE if held.now >= held.booking.end else None
 
 

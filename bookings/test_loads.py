@@ -36,7 +36,7 @@ from wire.words import kept_of, said
 
 log = logging.getLogger(__name__)
 TRIAL_SECONDS = 180.0  # of a test's time are for what comes after the load
-GONE = Refusal("not_found", "This lane has been deleted meanwhile.")
+GONE = Refusal("not_found", said("This lane has been deleted meanwhile."))
 
 
 def begin(lane: Lane, revision: PresetRevision, *, actor: User) -> TestLoad | Refusal:
@@ -48,7 +48,11 @@ def begin(lane: Lane, revision: PresetRevision, *, actor: User) -> TestLoad | Re
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     if revision.model_file.host_id != lane.host_id:
-        words = f"{lane} cannot run {revision.preset}: its file is not on the host."
+        words = said(
+            "{lane} cannot run {preset}: its file is not on the host.",
+            lane=str(lane),
+            preset=str(revision.preset),
+        )
         return Refusal("unknown_preset", words)
     with transaction.atomic():
         locked = Lane.objects.select_for_update(no_key=True).filter(pk=lane.pk).first()
@@ -70,7 +74,7 @@ def stop(test: TestLoad, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     ended = _end(test, End(Outcome.STOPPED), clock.database_now(), actor=actor)
-    return None if ended else Refusal("wrong_state", "This test has ended already.")
+    return None if ended else Refusal("wrong_state", said("This test has ended already."))
 
 
 def follow(now: datetime | None = None) -> None:
@@ -126,13 +130,19 @@ def _objection(lane: Lane, revision: PresetRevision, now: datetime) -> Refusal |
     facts = read_facts({lane.pk}, now)[lane.pk]
     host = facts.lane.host
     if host.unreachable_since is not None or host.seen_at is None:
-        return Refusal("host_unreachable", f"{host.name} does not answer: nothing starts there.")
+        return Refusal(
+            "host_unreachable",
+            said("{host} does not answer: nothing starts there.", host=host.name),
+        )
     if facts.choice is not None and not facts.is_choice_over:
-        words = f"A choice or a test is in force on {lane}: end it first."
+        words = said("A choice or a test is in force on {lane}: end it first.", lane=str(lane))
         return Refusal("not_free", words)
     runtime = facts.runtime
     if runtime and runtime.revision_id == revision.pk and runtime.ended_at is None:
-        return Refusal("not_free", f"{lane} has loaded this already: change something, or reload.")
+        return Refusal(
+            "not_free",
+            said("{lane} has loaded this already: change something, or reload.", lane=str(lane)),
+        )
     until = now + _longest()
     pair = (lane.pk, revision.preset_id)
     target = Target(revision.pk, revision.preset.slug, load_estimates([pair]).get(pair, 0.0))

@@ -15,14 +15,17 @@ from lanes import clock
 from lanes.refusals import Refusal
 from notices.models import Link
 from notices.preferences import digest
+from wire.words import said
 
 log = logging.getLogger(__name__)
 EXTEND_MINUTES = 30
 KEPT = timedelta(days=1)  # after its end, so that it is said what became of it
-UNKNOWN = Refusal("not_found", "This link is not known. Log in to change your booking.")
-USED = Refusal("wrong_state", "This link has been used already. Log in to change your booking.")
-EXPIRED = Refusal("too_late", "This link has ended with its slot.")
-INACTIVE = Refusal("not_yours", "Whom this link was made for is no member any more.")
+UNKNOWN = Refusal("not_found", said("This link is not known. Log in to change your booking."))
+USED = Refusal(
+    "wrong_state", said("This link has been used already. Log in to change your booking.")
+)
+EXPIRED = Refusal("too_late", said("This link has ended with its slot."))
+INACTIVE = Refusal("not_yours", said("Whom this link was made for is no member any more."))
 
 
 def make_link(booking: Booking, action: Link.Action) -> str:

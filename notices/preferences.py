@@ -13,16 +13,23 @@ from django.utils import timezone, translation
 from lanes.refusals import Refusal
 from notices.events import PERSONAL, Channel, Event, default_channels
 from notices.models import MOST_REMINDER_MINUTES, Preference
+from wire.words import said
 
-UNKNOWN_ZONE = Refusal("unknown_zone", "There is no time zone of this name.")
-UNKNOWN_LANGUAGE = Refusal("unknown_language", "These pages are not made in this language.")
+UNKNOWN_ZONE = Refusal("unknown_zone", said("There is no time zone of this name."))
+UNKNOWN_LANGUAGE = Refusal("unknown_language", said("These pages are not made in this language."))
 BAD_REMINDER = Refusal(
-    "bad_reminder", f"A reminder comes 1 to {MOST_REMINDER_MINUTES} minutes before."
+    "bad_reminder",
+    said(
+        "A reminder comes 1 to {most_reminder_minutes} minutes before.",
+        most_reminder_minutes=MOST_REMINDER_MINUTES,
+    ),
 )
 BAD_FREED = Refusal(
-    "bad_freed", "Free time is told from 1 minute on, and for 1 to 366 days ahead at most."
+    "bad_freed", said("Free time is told from 1 minute on, and for 1 to 366 days ahead at most.")
 )
-UNKNOWN_CHOICE = Refusal("unknown_choice", "There is no such notice, or no such way of telling it.")
+UNKNOWN_CHOICE = Refusal(
+    "unknown_choice", said("There is no such notice, or no such way of telling it.")
+)
 
 
 def preference_of(person: User) -> Preference:

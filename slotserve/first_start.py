@@ -20,6 +20,7 @@ from lanes.models import Host
 from lanes.refusals import Refusal
 from lanes.services import register_host
 from wire.env import read_secret
+from wire.words import said
 
 ADMINISTRATOR = "admin"
 TOKEN = "demo"  # noqa: S105 - its name
@@ -75,7 +76,10 @@ def make_administrator() -> Report | Refusal:
     if present:
         return Report(present.username)
     if people.filter(username=ADMINISTRATOR).exists():
-        words = f"A member is named {ADMINISTRATOR}: run `manage.py createsuperuser` instead."
+        words = said(
+            "A member is named {administrator}: run `manage.py createsuperuser` instead.",
+            administrator=ADMINISTRATOR,
+        )
         return Refusal("name_taken", words)
     given = read_secret("SLOTSERVE_ADMIN_PASSWORD")
     password = given or secrets.token_urlsafe(12)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Prefetch, QuerySet
+from django.utils.translation import gettext as _
 
 from lanes.host_health import Trouble
 from lanes.host_watch import hosts_with_facts, troubles_of
@@ -34,7 +35,7 @@ class HostOverview:
         """What to do about one that has not been heard of yet; empty of others."""
         if self.state != "unknown":
             return ""
-        return "Its worker has not looked yet: start it there, or join the machine anew."
+        return _("Its worker has not looked yet: start it there, or join the machine anew.")
 
     @property
     def seen_at(self) -> datetime | None:

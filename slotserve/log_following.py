@@ -20,11 +20,15 @@ from lanes import clock, log_reading
 from lanes.log_reading import Piece
 from lanes.models import Lane, Runtime
 from lanes.refusals import Refusal
+from wire.words import said
 
 MOST_STREAMS = 64  # of one web process; each has a thread
 PAUSE_SECONDS, AWAY_SECONDS = 0.5, 2.0  # with nothing new; while the host is away
 CHECK_SECONDS = 5.0  # how soon who may not read any more is cut off
-TOO_MANY = Refusal("busy", f"{MOST_STREAMS} logs are being followed here: try again later.")
+TOO_MANY = Refusal(
+    "busy",
+    said("{count} logs are being followed here: try again later.", count=MOST_STREAMS),
+)
 _open: set[object] = set()
 
 

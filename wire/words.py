@@ -89,7 +89,7 @@ def retold(kept: Mapping[str, object], reader: Reader) -> str:
     spoken = {name: _read(value, reader) for name, value in values.items()}
     groups = [spoken[str(place)] for place in range(len(spoken)) if str(place) in spoken]
     named = {name: value for name, value in spoken.items() if not name.isdigit()}
-    for words in (reader.translate(text) if text else text, text):
+    for words in (reader.translate(text), text):
         try:
             return words.format(*groups, **named)
         except (IndexError, KeyError, ValueError, TypeError):

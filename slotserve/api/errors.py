@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
 from django.db import DataError, OperationalError
+from django.utils.translation import gettext as _
 from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
@@ -64,10 +65,10 @@ def refuse(refusal: Refusal) -> Response:
 def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """DRF's exception handler: one shape for all, and nothing a client sends is a 500."""
     if isinstance(error, OperationalError):
-        return refuse(Refusal("busy", "The database is busy: try again in a second."))
+        return refuse(Refusal("busy", _("The database is busy: try again in a second.")))
     if isinstance(error, DataError):  # PostgreSQL, of a text with a NUL
         log.warning("value refused by the database", exc_info=error)
-        return refuse(Refusal("invalid", "A value holds a character that no text may have."))
+        return refuse(Refusal("invalid", _("A value holds a character that no text may have.")))
     if isinstance(error, RequestDataTooBig):
         body = {"code": "request_too_large", "detail": "This body is too large for this address."}
         return Response(body, status=status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)

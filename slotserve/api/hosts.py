@@ -5,6 +5,7 @@ from typing import Any, cast
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import exceptions, serializers, status, viewsets
 from rest_framework.decorators import action
@@ -147,7 +148,7 @@ class JoinView(APIView):
     def post(self, request: Request) -> Response:
         """Exchange a join token for a host's settings; it works for one machine."""
         if settings.SLOTSERVE_HTTPS and not request.is_secure():
-            return refuse(Refusal("needs_tls", "Ask by https://…: passwords come back."))
+            return refuse(Refusal("needs_tls", _("Ask by https://…: passwords come back.")))
         asked = JoinSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         said = asked.validated_data

@@ -18,9 +18,10 @@ from lanes.models import Lane, Runtime
 from lanes.refusals import Refusal
 from slotserve import log_following
 from slotserve.api.errors import refuse
+from wire.words import said
 
 MOST = 2**63 - 1
-ADMINISTRATORS = Refusal("not_administrator", "Server logs are for administrators.")
+ADMINISTRATORS = Refusal("not_administrator", said("Server logs are for administrators."))
 NOT_BOTH = "Give offset, to go on from there, or lines, for the last ones: not both."
 AS_TEXT = {"content_type": "text/plain; charset=utf-8", "headers": {"X-Accel-Buffering": "no"}}
 

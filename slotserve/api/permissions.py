@@ -7,12 +7,13 @@ from rest_framework.request import Request
 
 from gateway.models import ApiToken, Scope
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from wire.words import said
 
 if TYPE_CHECKING:  # rest_framework.views reads this class while it is imported
     from rest_framework.views import APIView
 
 
-OTHER_LANE = Refusal("not_yours", "This token is not meant for that lane: use one that is.")
+OTHER_LANE = Refusal("not_yours", said("This token is not meant for that lane: use one that is."))
 
 
 class HasScope(permissions.BasePermission):

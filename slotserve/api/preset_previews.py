@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from lanes import presets
@@ -56,7 +57,9 @@ def previewed(preset: Preset, wish: dict[str, Any]) -> Any:
         return drafted
     lane = lane or Lane.objects.filter(host=file.host_id).select_related("host").first()
     if lane is None or lane.host_id != file.host_id:
-        return Refusal("wrong_host", f"No such lane is on the host of {file.name}.")
+        return Refusal(
+            "wrong_host", _("No such lane is on the host of %(file)s.") % {"file": file.name}
+        )
     revision, notes = drafted
     shown = preview(lane, revision)
     told = {

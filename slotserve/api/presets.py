@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import (
     OpenApiParameter,
     extend_schema,
@@ -145,7 +146,7 @@ class PresetViewSet(
         asked = PresetWriteSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         if Preset.objects.filter(slug=asked.validated_data["slug"]).exists():
-            taken = "A preset of this name exists: edit it, or take another name."
+            taken = _("A preset of this name exists: edit it, or take another name.")
             return refuse(Refusal("invalid", taken))
         return self._save(asked.validated_data, status.HTTP_201_CREATED)
 

@@ -8,6 +8,9 @@ from django.core.management.commands import makemessages
 
 from lanes.engines import comfyui, forms, llama_flags, registry, sglang_flags, vllm_flags
 from lanes.failures import common, reading
+from lanes.models import TokenState
+from slotserve.selfcheck.findings import Level
+from slotserve.web.hosts import ORDER
 
 COLLECTED = "collected_for_makemessages.py"
 
@@ -33,8 +36,10 @@ class Command(makemessages.Command):
 
 
 def table_texts() -> Iterator[str]:
-    """What is said of flags, of forms of models and of failures, by any engine."""
+    """What is said of flags, of forms of models and of failures by any engine, and of states."""
     yield from _engine_texts()
+    yield from (state.value for state in (*TokenState, *Level))
+    yield from ("joining", *ORDER)
     yield from common.ADVICE.values()
     yield from (text for _, text in reading.SIGNALS.values())
     known = [adapter.failure_words for adapter in registry.ENGINES.values()]
