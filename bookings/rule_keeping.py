@@ -17,8 +17,9 @@ from bookings.settling import Answer, Held, hold, settle, tell_rule
 from bookings.states import Kind, Lapse, State
 from lanes.models import Phase, Runtime
 from lanes.refusals import Refusal
+from wire.words import said
 
-NOT_DUE = Refusal("wrong_state", "This booking is not what it was: nothing is done.")
+NOT_DUE = Refusal("wrong_state", said("This booking is not what it was: nothing is done."))
 # Which of these lanes nobody uses at this moment and until now, by slug; what is unknown is not.
 Silence = Callable[[Collection[str]], Collection[str]]
 

@@ -24,7 +24,8 @@ NOT_YET = frozenset(
 )
 APPS = ("lanes", "bookings", "notices", "gateway", "slotserve")
 REFUSALS = {"Refusal": 1, "SlotTaken": 1, "RulesBroken": 1, "Offering": 1}
-TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+OF_CLASSES = "allauth/elements/button.html"  # put together of parts that are no language
+TEMPLATES = sorted(set((ROOT / "templates").rglob("*.html")) - {ROOT / "templates" / OF_CLASSES})
 
 
 def name_of(template: Path) -> str:
