@@ -52,6 +52,7 @@ _ATTRIBUTE = re.compile(r"([\w:-]+)\s*=\s*\"([^\"]*)\"", re.DOTALL)
 _ARGUMENT = re.compile(r"(?:default|default_if_none|yesno|join|pluralize):\"([^\"]*)\"")
 _PARAMETER = re.compile(r"\w+=\"([^\"]*\s[^\"]*)\"")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_SENTENCE = re.compile(r"^[A-Z{].* |[.?!]$")  # rather than a list of names
 _GAP = "\0"
 
 
@@ -99,6 +100,6 @@ def _attributes(html: str) -> Iterator[str]:
         found = dict(_ATTRIBUTE.findall(tag[2] or ""))
         is_button = found.get("type") in ("submit", "button", "reset")
         for name, value in found.items():
-            is_for_scripts = name.startswith("data-") and " " in value
+            is_for_scripts = name.startswith("data-") and bool(_SENTENCE.search(value))
             if name in ATTRIBUTES or is_for_scripts or (name == "value" and is_button):
                 yield value

@@ -11,6 +11,7 @@ from lanes.launch_preview import preview
 from lanes.models import Engine, Lane, ModelFile, Preset
 from lanes.preset_notes import notes_of_host
 from lanes.refusals import Refusal
+from lanes.telling import tell
 from slotserve.api.bodies import StrictBody
 from slotserve.api.preset_fields import OptionsField, TextsField, VariablesField
 
@@ -65,4 +66,4 @@ def previewed(preset: Preset, wish: dict[str, Any]) -> Any:
     told = {
         name: getattr(shown, name) for name in ("lane", "argv", "environment", "image", "files")
     }
-    return PreviewSerializer({**told, "notes": [*notes, *notes_of_host(revision)]}).data
+    return PreviewSerializer({**told, "notes": [*map(tell, notes), *notes_of_host(revision)]}).data

@@ -13,6 +13,7 @@ from lanes import presets
 from lanes.models import Preset
 from lanes.preset_notes import notes_of_host
 from lanes.refusals import Refusal
+from lanes.telling import tell
 from slotserve.preset_page import newest_tests
 from slotserve.web.access import staff_required
 from slotserve.web.administration_forms import PresetForm
@@ -31,7 +32,7 @@ def edit(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         if not isinstance(saved, Refusal):
             words = _("%(revision)s is saved.") % {"revision": saved.revision}
             messages.success(request, words)
-            for note in [*saved.notes, *notes_of_host(saved.revision)]:
+            for note in [*map(tell, saved.notes), *notes_of_host(saved.revision)]:
                 messages.warning(request, note)
             return redirect("edit-preset", saved.revision.preset.slug)
         form.add_error(None, saved.words)

@@ -9,6 +9,7 @@ from lanes.models import Lane, ModelFile, Preset, PresetRevision
 from lanes.preset_notes import notes_of_host
 from lanes.presets import draft
 from lanes.refusals import Refusal
+from lanes.telling import tell
 from slotserve.web.administration_forms import PresetForm
 
 SAID = ("engine", "arguments", "environment", "options", "image", "aliases")
@@ -37,7 +38,9 @@ def of_preset(preset: Preset) -> dict[str, Any]:
     """What the page shows before anything is typed."""
     if preset.current is None:
         return {}
-    return _shown(preset.current, tuple(preset.current.notes), lanes_of(preset.current.model_file))
+    return _shown(
+        preset.current, tuple(preset.current.told_notes), lanes_of(preset.current.model_file)
+    )
 
 
 def lanes_of(file: ModelFile) -> list[Lane]:
@@ -46,7 +49,7 @@ def lanes_of(file: ModelFile) -> list[Lane]:
 
 
 def _shown(revision: PresetRevision, notes: tuple[str, ...], lanes: list[Lane]) -> dict[str, Any]:
-    said = [*notes, *notes_of_host(revision)]
+    said = [*map(tell, notes), *notes_of_host(revision)]
     if not lanes:
         return {"notes": said, "wrong": [_("Its host has no lane yet: nothing would start it.")]}
     command: Preview = preview(lanes[0], revision)
