@@ -35,6 +35,7 @@ from notices.outbox import SENT, Outcome, in_turn, refused, send_all, waiting
 from notices.posting import PostError, post, url_objection
 from notices.preferences import digest, in_words_of, preference_of
 from notices.sealed import opened, sealed
+from wire.words import said
 
 KEY_FILE = "vapid-key.pem"
 SCHEMES = ("https",)
@@ -42,7 +43,7 @@ MOST_BROWSERS = 20
 LONGEST_TEXT = 300  # services take 4096 bytes
 TTL_SECONDS = 3600  # later it is no news
 GONE = (404, 410)
-UNUSABLE = Refusal("bad_subscription", "This is no subscription that browsers make.")
+UNUSABLE = Refusal("bad_subscription", said("This is no subscription that browsers make."))
 
 
 def send_pushes() -> int:
