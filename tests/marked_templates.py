@@ -41,7 +41,9 @@ SAME_EVERYWHERE = frozenset(
         "CLI",
         "SDK",
         "JavaScript",
-        LoRA openai anthropic",
+        "LoRA",
+        "openai",
+        "anthropic",
     ]
 )
 _BLOCK = re.compile(r"{%-?\s*(blocktranslate|comment)\b.*?%}.*?{%\s*end\1\s*%}", re.DOTALL)
