@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from bookings.models import Booking
 from lanes.models import Notice
@@ -118,11 +119,11 @@ class Delivery(models.Model):
     class State(models.TextChoices):
         """How it ended, if it has."""
 
-        WAITING = "waiting", "Waiting"
-        SENT = "sent", "Sent"
-        FAILED = "failed", "Failed"
-        IN_DOUBT = "in_doubt", "Perhaps sent"
-        MOOT = "moot", "No longer true"
+        WAITING = "waiting", _("Waiting")
+        SENT = "sent", _("Sent")
+        FAILED = "failed", _("Failed")
+        IN_DOUBT = "in_doubt", _("Perhaps sent")
+        MOOT = "moot", _("No longer true")
 
     channel = models.CharField(max_length=7, choices=Channel)
     notice = models.ForeignKey(
@@ -181,8 +182,8 @@ class Link(models.Model):
     class Action(models.TextChoices):
         """What it does."""
 
-        EXTEND = "extend", "Extend"
-        RELEASE = "release", "Release"
+        EXTEND = "extend", _("Extend")
+        RELEASE = "release", _("Release")
 
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of its secret.")
     booking = models.ForeignKey(Booking, on_delete=models.CASCADE, related_name="+")

@@ -18,11 +18,7 @@ from wire.words import said
 UNKNOWN_ZONE = Refusal("unknown_zone", said("There is no time zone of this name."))
 UNKNOWN_LANGUAGE = Refusal("unknown_language", said("These pages are not made in this language."))
 BAD_REMINDER = Refusal(
-    "bad_reminder",
-    said(
-        "A reminder comes 1 to {most_reminder_minutes} minutes before.",
-        most_reminder_minutes=MOST_REMINDER_MINUTES,
-    ),
+    "bad_reminder", said("A reminder comes 1 to {most} minutes before.", most=MOST_REMINDER_MINUTES)
 )
 BAD_FREED = Refusal(
     "bad_freed", said("Free time is told from 1 minute on, and for 1 to 366 days ahead at most.")
