@@ -18,6 +18,7 @@
   let feed = null; // the newest answer
   let isDragging = false;
   let focused = ""; // id of the booking that Tab leads to
+  let drawn = new Set(); // lanes whose bookings are drawn
   let reading = 0;
   let again = 0; // timer of the next reading
 
@@ -162,28 +163,33 @@
   // Only what is in sight is given to the library: it needs a millisecond for each booking.
   function fill() {
     if (isDragging || !feed) return;
-    const rows = rowsInSight();
+    const sight = rowsInSight(0);
+    const isDrawn = place.dataset.filled === state() && [...sight].every((row) => drawn.has(row));
+    if (isDrawn) return;
+    // In a month a row is as high as what is drawn in it: none is emptied, else the next would move.
+    const kept = feed.view === "month" && place.dataset.filled === state() ? drawn : [];
+    const rows = new Set([...kept, ...rowsInSight(OVERSCAN)]);
     const events = feed.events.filter((event) => rows.has(event.lane)).map(booking);
     const bands = feed.bands.filter((band) => rows.has(band.lane)).map(band);
-    const key = JSON.stringify([[...rows], feed.events.length, feed.now, feed.view, feed.first]);
-    if (place.dataset.filled === key) return;
-    place.dataset.filled = key;
+    drawn = rows;
+    place.dataset.filled = state();
     const hadFocus = document.activeElement && document.activeElement.dataset.booking;
     calendar.setOption("events", [...bands, ...events]);
     if (hadFocus) requestAnimationFrame(() => focus(hadFocus));
   }
 
-  function rowsInSight() {
-    const main = place.querySelector(".ec-main");
-    const heads = [...place.querySelectorAll(".ec-body .ec-row-head")];
-    const order = feed.lanes.map((lane) => lane.id);
-    if (!heads.length || heads.length <= 2 * OVERSCAN + 12) return new Set(order);
-    const view = main.getBoundingClientRect();
-    const all = place.querySelector(".ec-body").getBoundingClientRect();
-    const height = all.height / heads.length;
-    const first = Math.floor((view.top - all.top) / height) - OVERSCAN;
-    const last = Math.ceil((view.bottom - all.top) / height) + OVERSCAN;
-    return new Set(rowIds().slice(Math.max(first, 0), last));
+  function state() {
+    return [feed.view, feed.first, feed.now].join(" ");
+  }
+
+  // Lanes whose rows can be seen, and so many rows above and below.
+  function rowsInSight(more) {
+    const view = place.querySelector(".ec-main").getBoundingClientRect();
+    const boxes = [...place.querySelectorAll(".ec-body .ec-row-head")].map((head) => head.getBoundingClientRect());
+    const isSeen = (box) => box.bottom > view.top && box.top < view.bottom;
+    const first = Math.max(boxes.findIndex(isSeen), 0);
+    const last = boxes.findLastIndex(isSeen);
+    return new Set(rowIds().slice(Math.max(first - more, 0), last + 1 + more));
   }
 
   // Rows as they are drawn: hosts between their lanes, unless there is one host only.
