@@ -48,7 +48,7 @@ def test_what_is_not_known_is_not_drawn() -> None:
 
 def test_nothing_is_said_to_be_nothing() -> None:
     picture = draw([], 24 * GIB, NOON, UTC)
-    assert picture.words == "Nothing was read in the last 24 hours."
+    assert picture.words == "Nothing was read in this time."
     assert (picture.used, picture.outside, picture.use) == ("", "", "")
 
 

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from bookings.models import Kind
 from gateway.limits import MOST
@@ -154,3 +155,22 @@ class ChooseForm(StyledForm):
         self.fields["preset"].queryset = fitting  # type: ignore[attr-defined]
         self.fields["preset"].initial = lane.default_preset  # nobody unloads by mere pressing
         self.fields["until"].initial = next_quarter(now) + timedelta(hours=1)
+
+
+class DefaultForm(StyledForm):
+    """What a lane runs between bookings."""
+
+    default_preset = PresetField(
+        Preset.objects.none(),
+        to_field_name="slug",
+        required=False,
+        empty_label=_("Nothing"),
+        label=_("Default between bookings"),
+    )
+
+    def __init__(self, *args: Any, lane: Lane, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fitting = Preset.objects.offered().filter(current__model_file__host=lane.host_id)
+        fitting = fitting.select_related("current__model_file")
+        self.fields["default_preset"].queryset = fitting  # type: ignore[attr-defined]
+        self.fields["default_preset"].initial = lane.default_preset

@@ -74,7 +74,7 @@ def _area(run: Sequence[Point]) -> str:
 def _words(minutes: Sequence[LaneMinute], total_bytes: int, zone: tzinfo) -> str:
     """The same for those who do not see it."""
     if not minutes:
-        return "Nothing was read in the last 24 hours."
+        return "Nothing was read in this time."
     most = max(minutes, key=lambda minute: minute.used_bytes)
     at = most.minute.astimezone(zone)
     said = [f"At most {size(most.used_bytes)} of {size(total_bytes)} in use, at {at:%H:%M}"]

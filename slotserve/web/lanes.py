@@ -7,23 +7,26 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import choices
-from lanes import clock
+from lanes import clock, services
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.live.reading import lanes_digest
 from slotserve.overview import lanes_for_people, overviews, recent_events
 from slotserve.web.access import members_only, staff_required
 from slotserve.web.answers import member, say
-from slotserve.web.forms import ChooseForm
-from slotserve.web.gpus import cards_context, day_context
+from slotserve.web.forms import ChooseForm, DefaultForm
+from slotserve.web.gpus import cards_context, day_context, hours_of
 from slotserve.web.lane_filters import Wish
+from slotserve.web.lane_history import loads_of
 from slotserve.web.notices import notice_context
 from slotserve.web.rows import rows
 
 CLAIMS_SHOWN = 20
+LOADS_SHOWN = 20
 
 
 @members_only
@@ -94,6 +97,20 @@ def reload(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("lane", slug)
 
 
+@staff_required
+@require_POST
+def set_default(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the lane runs between bookings."""
+    found = get_object_or_404(lanes_for_people(), slug=slug)
+    form = DefaultForm(request.POST, lane=found)
+    if not form.is_valid():
+        messages.error(request, _("Choose one of the presets of its host."))
+        return redirect("lane", slug)
+    saved = services.save_lane(found, actor=member(request), **form.cleaned_data)
+    say(request, saved, _("The default is saved."))
+    return redirect("lane", slug)
+
+
 @members_only
 @require_POST
 def retry(request: HttpRequest, slug: str) -> HttpResponse:
@@ -117,7 +134,11 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
         "gateway": settings.SLOTSERVE_GATEWAY_URL,
         "form": form,
     }
+    if member(request).is_staff:
+        context["default_form"] = DefaultForm(lane=lane)
     template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
+    if template == "lane.html":
+        context["loads"] = loads_of(lane, LOADS_SHOWN)
     if template == "lane.html" and lane.gpus.all():
-        context |= cards_context(lane, now) | day_context(lane, now)
+        context |= cards_context(lane, now) | day_context(lane, now, hours_of(request))
     return render(request, template, context, status=400 if form.errors else 200)
