@@ -1,6 +1,5 @@
 """Making presets and giving them new revisions."""
 
-import re
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict, Unpack
 
@@ -26,14 +25,11 @@ from lanes.models import (
     Preset,
     PresetRevision,
 )
+from lanes.preset_names import check_aliases, taken
 from lanes.refusals import Refusal
 from lanes.services import tell_lanes
 from lanes.validation import not_administrator, refusal_of
 from wire.words import kept_of, said
-
-LOADED_NOW = "auto"  # callers name it to mean whatever is loaded
-MOST_ALIASES = 20
-_ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
 
 
 class PresetWish(TypedDict, total=False):
@@ -94,7 +90,7 @@ def save_draft(
         return read
     content, notes = read
     one_edit_at_a_time()
-    refusal = _moved(preset, model_file) or _taken(preset.slug, content.aliases)
+    refusal = _moved(preset, model_file) or taken(preset.slug, content.aliases)
     if refusal:
         return refusal
     known = preset.current if _says(preset.current, content) else _draft_of(preset, content)
@@ -119,7 +115,7 @@ def save_preset(
     one_edit_at_a_time()
     preset = Preset.objects.filter(slug=slug).first() or Preset(slug=slug)
     preset.name = wish.get("name") or preset.name or slug
-    refusal = refusal_of(preset) or _moved(preset, model_file) or _taken(slug, content.aliases)
+    refusal = refusal_of(preset) or _moved(preset, model_file) or taken(slug, content.aliases)
     if refusal:
         return refusal
     preset.save()
@@ -131,11 +127,6 @@ def as_said(preset: Preset) -> dict[str, Any]:
     if preset.current is None:
         return {"name": preset.name}
     return {"name": preset.name, **_fields(_content_of(preset.current))}
-
-
-def names_of(preset: Preset) -> list[str]:
-    """All names that callers may use for it."""
-    return [preset.slug, *(preset.current.aliases if preset.current else [])]
 
 
 def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]] | Refusal:
@@ -155,7 +146,7 @@ def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]]
     environment = check_environment(wish.get("environment", {}))
     if isinstance(environment, Refusal):
         return environment
-    aliases = _check_aliases(wish.get("aliases", []))
+    aliases = check_aliases(wish.get("aliases", []))
     if isinstance(aliases, Refusal):
         return aliases
     options = check_options(wish.get("options", {}))
@@ -208,25 +199,6 @@ def _options_of(
     ]
 
 
-def _check_aliases(value: object) -> list[str] | Refusal:
-    """The aliases once each, in their order."""
-    if not isinstance(value, list | tuple) or len(value) > MOST_ALIASES:
-        return Refusal(
-            "bad_aliases",
-            said("Aliases are a list of at most {most} names.", most=MOST_ALIASES),
-        )
-    for alias in value:
-        if not isinstance(alias, str) or not _ALIAS.fullmatch(alias):
-            return Refusal(
-                "bad_aliases",
-                said(
-                    "{alias!r} cannot be a model's name: letters, digits and . _ : / @ + - can.",
-                    alias=alias,
-                ),
-            )
-    return list(dict.fromkeys(value))
-
-
 def _moved(preset: Preset, model_file: ModelFile) -> Refusal | None:
     """A preset stays on its host: lanes, choices and bookings of that host name it."""
     if preset.current is None or preset.current.model_file.host_id == model_file.host_id:
@@ -240,24 +212,6 @@ def _moved(preset: Preset, model_file: ModelFile) -> Refusal | None:
             home=home,
         ),
     )
-
-
-def _taken(slug: str, aliases: list[str]) -> Refusal | None:
-    """Every name leads to one preset; `auto` to none."""
-    wanted = {name.lower() for name in (slug, *aliases)}
-    if LOADED_NOW in wanted:
-        return Refusal(
-            "name_taken",
-            said("{name} means whatever is loaded: take another name.", name=LOADED_NOW),
-        )
-    for other in Preset.objects.exclude(slug=slug).select_related("current"):
-        for name in names_of(other):
-            if name.lower() in wanted:
-                return Refusal(
-                    "name_taken",
-                    said("{name} is a name of the preset {other}.", name=name, other=other.slug),
-                )
-    return None
 
 
 def _newest(

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from django.contrib.auth.models import User
 
 from lanes.models import Engine, ModelFile, ModelKind, Preset
-from lanes.presets import LOADED_NOW, SavedPreset, as_said, names_of, save_preset
+from lanes.preset_names import LOADED_NOW, names_of
+from lanes.presets import SavedPreset, as_said, save_preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator
 from wire.words import said
