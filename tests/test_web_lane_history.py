@@ -102,7 +102,7 @@ def test_its_page_asks_a_fixed_number_of_questions(
     for number in range(3):
         happened(lane, "order", f"number {number}")
         loaded(lane, builders.preset(), 3.0)
-    # Session, member; lane, cards; sentences; loads; what every page asks for its head (2).
+    # Session, member; lane, cards; sentences; loads; unread notices, announcements.
     with django_assert_num_queries(8):
         shown(client)
 
