@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -61,7 +62,13 @@ def no_such(what: str, name: str, known: Iterable[str]) -> str:
     known = list(known)
     nearest = get_close_matches(name, known, n=1, cutoff=0.5)
     if nearest:
-        return f"There is no {what} of this name: did you mean {nearest[0]}?"
+        return _("There is no %(what)s of this name: did you mean %(name)s?") % {
+            "what": what,
+            "name": nearest[0],
+        }
     if not known:
-        return f"There is no {what} of this name: none is read here."
-    return f"There is no {what} of this name: {', '.join(known)} are known."
+        return _("There is no %(what)s of this name: none is read here.") % {"what": what}
+    return _("There is no %(what)s of this name: %(names)s are known.") % {
+        "what": what,
+        "names": ", ".join(known),
+    }

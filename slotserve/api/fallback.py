@@ -1,6 +1,7 @@
 """Below /api/ every answer is JSON, also where no view of ours was reached."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.translation import gettext as _
 from django.views import defaults
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -42,7 +43,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler403."""
     if request.path.startswith(ROOT):
-        return _json(403, "permission_denied", "You may not do this.")
+        return _json(403, "permission_denied", _("You may not do this."))
     return defaults.permission_denied(request, exception)
 
 
@@ -56,7 +57,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """handler500."""
     if request.path.startswith(ROOT):
-        return _json(500, "error", "Something went wrong here; it has been logged.")
+        return _json(500, "error", _("Something went wrong here; it has been logged."))
     return defaults.server_error(request)
 
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
 from rest_framework import permissions
 from rest_framework.request import Request
 
@@ -40,7 +41,7 @@ def _refused(needed: str, request: Request, view: "APIView") -> str:
     """What to do about it. No scope makes an administrator of who is none."""
     is_for_all = needed != Scope.ADMIN or getattr(view, "is_for_members", False)
     if is_for_all or request.user.is_staff:
-        return f"This token lacks the scope {needed!s}: make one that has it."
+        return _("This token lacks the scope %(scope)s: make one that has it.") % {"scope": needed}
     return NOT_ADMINISTRATOR.words
 
 

@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import pgettext
 
 register = template.Library()
 
@@ -30,9 +31,9 @@ def interval(start: datetime, end: datetime) -> SafeString:
 def _element(value: datetime, clock: str, reference: datetime) -> SafeString:
     """The day is said when it differs from the reference's, the year as well."""
     local = timezone.localtime(value)
-    day = "" if local.date() == reference.date() else "j M "
+    day = "" if local.date() == reference.date() else pgettext("date format", "j M") + " "
     if local.year != reference.year:
-        day = "j M Y "
-    title = date_format(local, "j F Y H:i:s e")
+        day = pgettext("date format", "j M Y") + " "
+    title = date_format(local, pgettext("date format", "j F Y") + " H:i:s e")
     words = date_format(local, day + clock)
     return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), title, words)

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import deleting
@@ -44,10 +45,12 @@ def edit_lane(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     if form.is_valid():
         saved = services.save_lane(lane, actor=member(request), **form.cleaned_data)
         if isinstance(saved, Lane):
-            messages.success(request, f"{saved.name} is saved.")
+            messages.success(request, _("%(saved)s is saved.") % {"saved": saved.name})
             return redirect("administration")
         form.add_error(None, saved.words)
-    return _page(request, form, title=f"Lane {lane.name}" if lane else "New lane")
+    return _page(
+        request, form, title=_("Lane %(lane)s") % {"lane": lane.name} if lane else _("New lane")
+    )
 
 
 @staff_required
@@ -72,7 +75,11 @@ def archive_preset(request: HttpRequest, slug: str) -> HttpResponse:
     """Offer a preset no more."""
     preset = get_object_or_404(Preset, slug=slug)
     refusal = deleting.archive_preset(preset, actor=member(request))
-    say(request, refusal, f"{slug} is archived: it is offered no more, and its history is kept.")
+    say(
+        request,
+        refusal,
+        _("%(slug)s is archived: it is offered no more, and its history is kept.") % {"slug": slug},
+    )
     return redirect("edit-preset", slug)
 
 
@@ -82,7 +89,7 @@ def bring_back_preset(request: HttpRequest, slug: str) -> HttpResponse:
     """Offer an archived preset again."""
     preset = get_object_or_404(Preset, slug=slug)
     refusal = deleting.bring_back_preset(preset, actor=member(request))
-    say(request, refusal, f"{slug} is back: it can be booked again.")
+    say(request, refusal, _("%(slug)s is back: it can be booked again.") % {"slug": slug})
     return redirect("edit-preset", slug)
 
 
@@ -92,5 +99,5 @@ def _page(request: HttpRequest, form: StyledForm, **context: Any) -> HttpRespons
 
 
 def _deleted(request: HttpRequest, refusal: Refusal | None, name: str) -> HttpResponse:
-    say(request, refusal, f"{name} is deleted.")
+    say(request, refusal, _("%(name)s is deleted.") % {"name": name})
     return redirect("administration")

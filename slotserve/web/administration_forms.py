@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from lanes.catalogue.offering import suggested_slug, taken_names
 from lanes.engines.options import MOST_SLOTS
@@ -22,27 +24,33 @@ class LaneForm(StyledForm):
     slug = forms.CharField(
         max_length=63,
         validators=[slug_validator],
-        label="Short name",
-        help_text="Part of addresses: small letters, digits, hyphens. It stays for good.",
+        label=gettext_lazy("Short name"),
+        help_text=gettext_lazy(
+            "Part of addresses: small letters, digits, hyphens. It stays for good."
+        ),
     )
     name = forms.CharField(max_length=100)
     host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
-    gpus = GpuField(Gpu.objects.none(), to_field_name="uuid", required=False, label="GPUs")
+    gpus = GpuField(
+        Gpu.objects.none(), to_field_name="uuid", required=False, label=gettext_lazy("GPUs")
+    )
     default_preset = PresetField(
         Preset.objects.none(),
         to_field_name="slug",
         required=False,
-        empty_label="Nothing",
-        label="Default between bookings",
+        empty_label=gettext_lazy("Nothing"),
+        label=gettext_lazy("Default between bookings"),
     )
     enabled = forms.BooleanField(required=False, initial=True)
     needs_approval = forms.BooleanField(
-        required=False, label="Bookings need an administrator's approval"
+        required=False, label=gettext_lazy("Bookings need an administrator's approval")
     )
     restart_on_owner_change = forms.BooleanField(
         required=False,
-        label="Restart the model server when the owner changes",
-        help_text="A server's prefix cache can tell the next owner what the last one asked.",
+        label=gettext_lazy("Restart the model server when the owner changes"),
+        help_text=gettext_lazy(
+            "A server's prefix cache can tell the next owner what the last one asked."
+        ),
     )
 
     def __init__(self, *args: Any, lane: Lane | None, **kwargs: Any) -> None:
@@ -57,7 +65,7 @@ class LaneForm(StyledForm):
         self.fields["gpus"].queryset = gpus.select_related("host")  # type: ignore[attr-defined]
         self.fields["default_preset"].queryset = presets  # type: ignore[attr-defined]
         if not gpus:
-            self.fields["gpus"].help_text = "No GPU is left to choose: the lane runs on the CPU."
+            self.fields["gpus"].help_text = _("No GPU is left to choose: the lane runs on the CPU.")
 
     @staticmethod
     def initial_of(lane: Lane) -> dict[str, Any]:
@@ -80,9 +88,11 @@ class ModelFolderForm(StyledForm):
     host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
     path = forms.CharField(
         max_length=1024,
-        label="Folder",
-        help_text="Its whole path on that host. GGUF files and Hugging Face folders below it are "
-        "found by themselves.",
+        label=gettext_lazy("Folder"),
+        help_text=gettext_lazy(
+            "Its whole path on that host. GGUF files and Hugging Face folders below it "
+            "are found by themselves."
+        ),
     )
 
 
@@ -92,8 +102,10 @@ class ModelFileForm(StyledForm):
     host = forms.ModelChoiceField(Host.objects.all(), to_field_name="key", empty_label=None)
     path = forms.CharField(
         max_length=1024,
-        help_text="Whole path on that host: a GGUF file, a Hugging Face folder, or what another "
-        "engine takes, such as a workflow or the base directory of ComfyUI.",
+        help_text=gettext_lazy(
+            "Whole path on that host: a GGUF file, a Hugging Face folder, or what "
+            "another engine takes, such as a workflow or the base directory of ComfyUI."
+        ),
     )
     name = forms.CharField(max_length=200)
 
@@ -104,58 +116,80 @@ class PresetForm(StyledForm):
     slug = forms.CharField(
         max_length=63,
         validators=[slug_validator],
-        label="Model name",
-        help_text="What callers write as “model”: small letters, digits, dots, hyphens.",
+        label=gettext_lazy("Model name"),
+        help_text=gettext_lazy(
+            "What callers write as “model”: small letters, digits, dots, hyphens."
+        ),
     )
-    name = forms.CharField(max_length=100, help_text="What people read.")
+    name = forms.CharField(max_length=100, help_text=gettext_lazy("What people read."))
     model_file = ModelFileField(
         ModelFile.objects.listed(),
         empty_label=None,
-        label="Model file",
-        help_text="What the program loads, and the host where it runs. For a command or a training "
-        "service that loads none choose any of that host.",
+        label=gettext_lazy("Model file"),
+        help_text=gettext_lazy(
+            "What the program loads, and the host where it runs. For a command or a "
+            "training service that loads none choose any of that host."
+        ),
     )
-    engine = forms.ChoiceField(choices=Engine.choices, help_text="Which program loads the file.")
+    engine = forms.ChoiceField(
+        choices=Engine.choices, help_text=gettext_lazy("Which program loads the file.")
+    )
     arguments = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "form-control"}),
-        help_text="Options of the program, such as -c 8192 -np 2 -ngl 99 for llama.cpp or "
-        "--max-model-len 8192 for vLLM; of any command, its whole command line with ${PORT}.",
+        help_text=gettext_lazy(
+            "Options of the program, such as -c 8192 -np 2 -ngl 99 for llama.cpp or "
+            "--max-model-len 8192 for vLLM; of any command, its whole command line with "
+            "${PORT}."
+        ),
     )
     environment = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "class": "form-control"}),
-        help_text="NAME=value, one a line.",
+        help_text=gettext_lazy("NAME=value, one a line."),
     )
     image = forms.CharField(
         required=False,
         max_length=MOST_IMAGE,
-        label="Container image",
-        help_text="Runs it in a container of this image, which the host must have already; its "
-        "entry point takes the place of the program. Empty: a process of the host.",
+        label=gettext_lazy("Container image"),
+        help_text=gettext_lazy(
+            "Runs it in a container of this image, which the host must have already; "
+            "its entry point takes the place of the program. Empty: a process of the "
+            "host."
+        ),
     )
-    aliases = forms.CharField(required=False, help_text="Other model names, separated by spaces.")
+    aliases = forms.CharField(
+        required=False, help_text=gettext_lazy("Other model names, separated by spaces.")
+    )
     health_path = forms.CharField(
         required=False,
-        label="Health path",
-        help_text="Answers 200 without a key when the server is ready; empty: /health.",
+        label=gettext_lazy("Health path"),
+        help_text=gettext_lazy(
+            "Answers 200 without a key when the server is ready; empty: /health."
+        ),
     )
     protected_path = forms.CharField(
         required=False,
-        label="Protected path",
-        help_text="Answers 200 with the key of the server and 401 without; empty: it has no keys.",
+        label=gettext_lazy("Protected path"),
+        help_text=gettext_lazy(
+            "Answers 200 with the key of the server and 401 without; empty: it has no keys."
+        ),
     )
     stop_command = forms.CharField(
         required=False,
-        label="Stop command",
-        help_text="Asks the server to end, in place of the first TERM; empty: TERM does.",
+        label=gettext_lazy("Stop command"),
+        help_text=gettext_lazy(
+            "Asks the server to end, in place of the first TERM; empty: TERM does."
+        ),
     )
     slots = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=MOST_SLOTS,
-        label="Requests at once",
-        help_text="More wait in the queue of the lane; empty: it takes as many as come.",
+        label=gettext_lazy("Requests at once"),
+        help_text=gettext_lazy(
+            "More wait in the queue of the lane; empty: it takes as many as come."
+        ),
     )
 
     def __init__(
@@ -203,7 +237,7 @@ class PresetForm(StyledForm):
         """A name that no preset has yet, for a new one: its service would edit that preset."""
         slug = str(self.cleaned_data["slug"])
         if self._is_new and Preset.objects.filter(slug=slug).exists():
-            raise forms.ValidationError("A preset has this name: edit it, or take another name.")
+            raise forms.ValidationError(_("A preset has this name: edit it, or take another name."))
         return slug
 
     def clean_arguments(self) -> list[str]:
@@ -218,7 +252,7 @@ class PresetForm(StyledForm):
         """Names and values."""
         lines = [line for line in self.cleaned_data["environment"].splitlines() if line.strip()]
         if any("=" not in line for line in lines):
-            raise forms.ValidationError("Write NAME=value, one a line.")
+            raise forms.ValidationError(_("Write NAME=value, one a line."))
         return {name.strip(): value for name, _, value in (line.partition("=") for line in lines)}
 
     def clean(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import services
@@ -120,7 +121,7 @@ def extend(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         done = _end_at(booking, form.cleaned_data["end"], member(request))
         if isinstance(done, Booking):
-            messages.success(request, f"It ends {_moment(done.end)} now.")
+            messages.success(request, _("It ends %(moment)s now.") % {"moment": _moment(done.end)})
             return redirect(came_from(request, reverse("bookings")))
         form.add_error("end", done.words)
     later = booking.lane.bookings.current(booking.end).exclude(pk=pk)

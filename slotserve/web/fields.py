@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.utils import pretty_name
+from django.utils.translation import gettext as _
 
 from lanes.models import Gpu, Lane, ModelFile, Preset
 from lanes.plain_words import plain
@@ -73,8 +75,9 @@ class StyledForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
+        for name, field in self.fields.items():
             field.widget.attrs.setdefault("class", class_of(field.widget))
+            field.label = field.label or _(pretty_name(name))
 
     def add_error(self, field: str | None, error: Any) -> None:
         """Frameworks' sentences in plain ones."""
@@ -88,7 +91,8 @@ def marked_name(preset: Preset) -> str:
     file = preset.current.model_file if preset.current else None
     if file is None or not file.warning:
         return preset.name
-    return f"{preset.name} ({'file is gone' if file.missing_since else 'file has trouble'})"
+    trouble = _("file is gone") if file.missing_since else _("file has trouble")
+    return f"{preset.name} ({trouble})"
 
 
 def next_quarter(now: datetime) -> datetime:

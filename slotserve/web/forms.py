@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from bookings.models import Kind
 from gateway.limits import MOST
@@ -32,20 +33,22 @@ class BookForm(StyledForm):
     lane = NamedField(
         Lane.objects.none(), to_field_name="slug", empty_label=None, widget=HostSelect
     )
-    what = forms.ChoiceField(label="Load", widget=HostSelect)
+    what = forms.ChoiceField(label=gettext_lazy("Load"), widget=HostSelect)
     begins = forms.ChoiceField(
-        label="Start",
-        choices=[("now", "Now"), ("later", "Later")],
+        label=gettext_lazy("Start"),
+        choices=[("now", gettext_lazy("Now")), ("later", gettext_lazy("Later"))],
         initial="now",
         widget=forms.RadioSelect,
     )
-    start = forms.DateTimeField(label="Start at", required=False, widget=LocalDateTimeInput())
-    end = forms.DateTimeField(label="End", widget=LocalDateTimeInput())
+    start = forms.DateTimeField(
+        label=gettext_lazy("Start at"), required=False, widget=LocalDateTimeInput()
+    )
+    end = forms.DateTimeField(label=gettext_lazy("End"), widget=LocalDateTimeInput())
     purpose = forms.CharField(
         max_length=200,
         required=False,
-        label="What for (optional)",
-        help_text="Only you and administrators see it.",
+        label=gettext_lazy("What for (optional)"),
+        help_text=gettext_lazy("Only you and administrators see it."),
     )
 
     def __init__(self, *args: Any, now: datetime, **kwargs: Any) -> None:
@@ -60,7 +63,7 @@ class BookForm(StyledForm):
         """Start later needs a time."""
         cleaned = super().clean() or {}
         if cleaned.get("begins") == "later" and cleaned.get("start", "") is None:
-            self.add_error("start", "Say when it starts, or choose to start now.")
+            self.add_error("start", _("Say when it starts, or choose to start now."))
         return cleaned
 
     def clean_what(self) -> Preset | None:
@@ -90,7 +93,7 @@ class BookForm(StyledForm):
         presets = Preset.objects.offered().select_related("current__model_file")
         lanes = list(Lane.objects.filter(enabled=True).prefetch_related("gpus"))
         choices = [(PRESET + preset.slug, _offered(preset, lanes)) for preset in presets]
-        choices.append((WHOLE_GPU, "The whole GPU, without a model server"))
+        choices.append((WHOLE_GPU, _("The whole GPU, without a model server")))
         self.fields["what"].choices = choices  # type: ignore[attr-defined]
         self.fields["what"].widget.hosts = {
             PRESET + preset.slug: str(preset.current.model_file.host_id)
@@ -109,30 +112,38 @@ def _offered(preset: Preset, lanes: list[Lane]) -> str:
 class ExtendForm(StyledForm):
     """Another end for a booking."""
 
-    end = forms.DateTimeField(label="New end", widget=LocalDateTimeInput())
+    end = forms.DateTimeField(label=gettext_lazy("New end"), widget=LocalDateTimeInput())
 
 
 class TokenForm(StyledForm):
     """A wish for a token."""
 
-    name = forms.CharField(max_length=100, help_text="What uses it, such as “laptop” or “CI”.")
+    name = forms.CharField(
+        max_length=100, help_text=gettext_lazy("What uses it, such as “laptop” or “CI”.")
+    )
     scopes = forms.MultipleChoiceField(
         choices=Scope.choices,
         initial=DEFAULT_SCOPES,
         widget=forms.CheckboxSelectMultiple,
     )
     days = forms.IntegerField(
-        min_value=1, max_value=3650, required=False, label="Expires after days (optional)"
+        min_value=1,
+        max_value=3650,
+        required=False,
+        label=gettext_lazy("Expires after days (optional)"),
     )
     requests_per_minute = forms.IntegerField(
-        min_value=1, max_value=MOST, required=False, label="Requests a minute (optional)"
+        min_value=1,
+        max_value=MOST,
+        required=False,
+        label=gettext_lazy("Requests a minute (optional)"),
     )
     tokens_per_minute = forms.IntegerField(
         min_value=1,
         max_value=MOST,
         required=False,
-        label="Tokens a minute (optional)",
-        help_text="Of prompts and answers.",
+        label=gettext_lazy("Tokens a minute (optional)"),
+        help_text=gettext_lazy("Of prompts and answers."),
     )
 
 
@@ -143,8 +154,8 @@ class ChooseForm(StyledForm):
         Preset.objects.none(),
         to_field_name="slug",
         required=False,
-        empty_label="Unload: no model server",
-        label="Load",
+        empty_label=gettext_lazy("Unload: no model server"),
+        label=gettext_lazy("Load"),
     )
     until = forms.DateTimeField(widget=LocalDateTimeInput())
 

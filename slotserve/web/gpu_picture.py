@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from django.utils.translation import gettext as _
+
 from lanes.gpus.room import size
 from lanes.models import LaneMinute
 
@@ -74,14 +76,16 @@ def _area(run: Sequence[Point]) -> str:
 def _words(minutes: Sequence[LaneMinute], total_bytes: int, zone: tzinfo) -> str:
     """The same for those who do not see it."""
     if not minutes:
-        return "Nothing was read in this time."
+        return _("Nothing was read in this time.")
     most = max(minutes, key=lambda minute: minute.used_bytes)
     at = most.minute.astimezone(zone)
-    said = [f"At most {size(most.used_bytes)} of {size(total_bytes)} in use, at {at:%H:%M}"]
+    words = _("At most %(used)s of %(total)s in use, at %(time)s")
+    values = {"used": size(most.used_bytes), "total": size(total_bytes), "time": f"{at:%H:%M}"}
+    said = [words % values]
     use = [minute.utilisation for minute in minutes if minute.utilisation is not None]
     if use:
-        said.append(f"{sum(use) / len(use):.0f} % busy on average")
+        said.append(_("%(percent).0f %% busy on average") % {"percent": sum(use) / len(use)})
     outside = max(minute.outside_bytes for minute in minutes)
     if outside:
-        said.append(f"up to {size(outside)} held by processes of no lane")
+        said.append(_("up to %(size)s held by processes of no lane") % {"size": size(outside)})
     return "; ".join(said) + "."

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -29,11 +31,13 @@ ORDER = ("unreachable", "trouble", "unknown", "well")  # what somebody must look
 class HostForm(StyledForm):
     """What may be said of a host; its key stays for good."""
 
-    name = forms.CharField(max_length=100, help_text="What people read.")
+    name = forms.CharField(max_length=100, help_text=gettext_lazy("What people read."))
     address = forms.CharField(
         max_length=255,
-        help_text="Where its model servers listen: 127.0.0.1 when the gateway runs on this host, "
-        "else the private address under which the gateway reaches it.",
+        help_text=gettext_lazy(
+            "Where its model servers listen: 127.0.0.1 when the gateway runs on this "
+            "host, else the private address under which the gateway reaches it."
+        ),
     )
 
 
@@ -42,12 +46,15 @@ class JoinForm(StyledForm):
 
     key = forms.CharField(
         max_length=63,
-        label="Key",
-        help_text="Names it for good: small letters, digits, hyphens, such as gpu1.",
+        label=gettext_lazy("Key"),
+        help_text=gettext_lazy("Names it for good: small letters, digits, hyphens, such as gpu1."),
     )
-    name = forms.CharField(max_length=100, required=False, help_text="What people read.")
+    name = forms.CharField(
+        max_length=100, required=False, help_text=gettext_lazy("What people read.")
+    )
     address = forms.CharField(
-        max_length=255, help_text="Its address on the private network, which the gateway reaches."
+        max_length=255,
+        help_text=gettext_lazy("Its address on the private network, which the gateway reaches."),
     )
 
 
@@ -104,7 +111,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     """End a join token."""
     said = joining.revoke_join_token(pk, actor=member(request))
-    say(request, said if isinstance(said, Refusal) else None, "The join token is revoked.")
+    say(request, said if isinstance(said, Refusal) else None, _("The join token is revoked."))
     return redirect("hosts")
 
 
@@ -118,7 +125,7 @@ def edit(request: HttpRequest, key: str) -> HttpResponse:
     if form.is_valid():
         saved = host_services.save_host(host, actor=member(request), **form.cleaned_data)
         if isinstance(saved, Host):
-            messages.success(request, f"{saved.name} is saved.")
+            messages.success(request, _("%(saved)s is saved.") % {"saved": saved.name})
             return redirect("hosts")
         form.add_error(None, saved.words)
     status = 400 if form.is_bound and form.errors else 200
@@ -131,5 +138,9 @@ def edit(request: HttpRequest, key: str) -> HttpResponse:
 def delete(request: HttpRequest, key: str) -> HttpResponse:
     """Delete a host that has no lanes."""
     host = get_object_or_404(Host, key=key)
-    say(request, deleting.delete_host(host, actor=member(request)), f"{host.name} is deleted.")
+    say(
+        request,
+        deleting.delete_host(host, actor=member(request)),
+        _("%(host)s is deleted.") % {"host": host.name},
+    )
     return redirect("hosts")

@@ -72,7 +72,7 @@ def choose(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_valid():
         made = choices.choose(found, actor=member(request), **form.cleaned_data)
         if not isinstance(made, Refusal):
-            messages.success(request, f"Chosen: {made.words}.")
+            messages.success(request, _("Chosen: %(made)s.") % {"made": made.words})
             return redirect("lane", slug)
         form.add_error(None, made.words)
     return _page(request, found, form, now)
@@ -83,7 +83,7 @@ def choose(request: HttpRequest, slug: str) -> HttpResponse:
 def clear_choice(request: HttpRequest, slug: str) -> HttpResponse:
     """End the choice in force."""
     found = get_object_or_404(Lane, slug=slug)
-    say(request, choices.clear_choice(found, actor=member(request)), "The choice has ended.")
+    say(request, choices.clear_choice(found, actor=member(request)), _("The choice has ended."))
     return redirect("lane", slug)
 
 
@@ -93,7 +93,7 @@ def reload(request: HttpRequest, slug: str) -> HttpResponse:
     """Restart the model server at once."""
     found = get_object_or_404(Lane, slug=slug)
     refusal = choices.reload(found, actor=member(request))
-    say(request, refusal, "The model server is restarted.")
+    say(request, refusal, _("The model server is restarted."))
     return redirect("lane", slug)
 
 
@@ -117,7 +117,7 @@ def retry(request: HttpRequest, slug: str) -> HttpResponse:
     """Try at once what failed."""
     found = get_object_or_404(Lane, slug=slug)
     refusal = choices.retry(found, actor=member(request))
-    say(request, refusal, "It is tried again now.")
+    say(request, refusal, _("It is tried again now."))
     return redirect("lane", slug)
 
 

@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from lanes import clock
@@ -61,10 +62,12 @@ def add_folder(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         made = registering.add_folder(actor=member(request), **form.cleaned_data)
         if isinstance(made, ModelFolder):
-            messages.success(request, f"{made.path} is looked through now and every minute.")
+            messages.success(
+                request, _("%(path)s is looked through now and every minute.") % {"path": made.path}
+            )
             return redirect("models")
         form.add_error(None, made.words)
-    return _form(request, form, "New folder of models")
+    return _form(request, form, _("New folder of models"))
 
 
 @staff_required
@@ -75,12 +78,12 @@ def add_file(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         made = registering.register_model_file(actor=member(request), **form.cleaned_data)
         if isinstance(made, ModelFile):
-            messages.success(request, f"{made.name} is registered.")
+            messages.success(request, _("%(made)s is registered.") % {"made": made.name})
             for doubt in registering.doubts(made):
                 messages.warning(request, doubt)
             return redirect("models")
         form.add_error(None, made.words)
-    return _form(request, form, "New model file")
+    return _form(request, form, _("New model file"))
 
 
 @staff_required
@@ -89,7 +92,7 @@ def remove_folder(request: HttpRequest, pk: int) -> HttpResponse:
     """Look through a folder no longer."""
     folder = get_object_or_404(ModelFolder, pk=pk)
     refusal = registering.remove_folder(folder, actor=member(request))
-    say(request, refusal, f"{folder.path} is looked through no longer.")
+    say(request, refusal, _("%(path)s is looked through no longer.") % {"path": folder.path})
     return redirect("models")
 
 
@@ -99,7 +102,7 @@ def rescan(request: HttpRequest, key: str) -> HttpResponse:
     """Have a host look through its folders now."""
     host = get_object_or_404(Host, key=key)
     refusal = registering.rescan(host, actor=member(request))
-    say(request, refusal, f"{host.name} is looking through its folders.")
+    say(request, refusal, _("%(host)s is looking through its folders.") % {"host": host.name})
     return redirect("models")
 
 
@@ -113,7 +116,10 @@ def make_preset(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, saved.words)
         return redirect("models")
     slug = saved.revision.preset.slug
-    messages.success(request, f"The preset {slug} is made and can be booked. Change it here.")
+    messages.success(
+        request,
+        _("The preset %(slug)s is made and can be booked. Change it here.") % {"slug": slug},
+    )
     return redirect("edit-preset", slug)
 
 
@@ -123,7 +129,7 @@ def forget(request: HttpRequest, pk: int) -> HttpResponse:
     """Strike a model off the list."""
     file = get_object_or_404(ModelFile, pk=pk)
     refusal = registering.forget_model_file(file, actor=member(request))
-    say(request, refusal, f"{file.name} is off the list.")
+    say(request, refusal, _("%(file)s is off the list.") % {"file": file.name})
     return redirect(came_from(request, reverse("models")))
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -45,7 +46,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     """End a token."""
     token = get_object_or_404(ApiToken.objects.visible_to(request.user), pk=pk)
-    words = f"{token.name} is revoked: the gateway refuses it from now on."
+    words = _("%(token)s is revoked: the gateway refuses it from now on.") % {"token": token.name}
     say(request, tokens.revoke(token, actor=member(request)), words)
     return redirect("tokens")
 

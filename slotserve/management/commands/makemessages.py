@@ -5,11 +5,13 @@ from pathlib import Path
 
 from django.conf import settings
 from django.core.management.commands import makemessages
+from django.forms.utils import pretty_name
 
 from lanes.engines import comfyui, forms, llama_flags, registry, sglang_flags, vllm_flags
 from lanes.failures import common, reading
 from lanes.models import TokenState
 from slotserve.selfcheck.findings import Level
+from slotserve.web.fields import StyledForm
 from slotserve.web.hosts import ORDER
 
 COLLECTED = "collected_for_makemessages.py"
@@ -38,6 +40,7 @@ class Command(makemessages.Command):
 def table_texts() -> Iterator[str]:
     """What is said of flags, of forms of models and of failures by any engine, and of states."""
     yield from _engine_texts()
+    yield from _labels(StyledForm)
     yield from (state.value for state in (*TokenState, *Level))
     yield from ("joining", *ORDER)
     yield from common.ADVICE.values()
@@ -59,3 +62,10 @@ def _engine_texts() -> Iterator[str]:
     for module in (comfyui, sglang_flags, vllm_flags):
         yield from module.OWNED.reasons.values()
         yield from (why for why, _ in module.OWNED.families)
+
+
+def _labels(form: type[StyledForm]) -> Iterator[str]:
+    """What fields without a label of their own are called, in this form and those made of it."""
+    yield from (pretty_name(name) for name, field in form.base_fields.items() if not field.label)
+    for each in form.__subclasses__():
+        yield from _labels(each)
