@@ -10,6 +10,7 @@ from django.contrib.postgres.fields import DateTimeRangeField, RangeBoundary, Ra
 from django.db import models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor as Editor
 from django.db.models import F, Func, Q
+from django.utils.translation import gettext_lazy
 
 from bookings.policy_rows import Policy
 from bookings.querysets import BookingQuerySet
@@ -123,13 +124,15 @@ class Booking(models.Model):
             models.CheckConstraint(
                 condition=Q(end__gt=F("start")),
                 name="bookings_ends_after_start",
-                violation_error_message="A booking must end after it starts.",
+                violation_error_message=gettext_lazy("A booking must end after it starts."),
             ),
             models.CheckConstraint(
                 condition=Q(kind="gpu", preset__isnull=True)
                 | Q(kind="model", preset__isnull=False),
                 name="bookings_preset_fits_kind",
-                violation_error_message="Name a preset, or book the whole GPU without one.",
+                violation_error_message=gettext_lazy(
+                    "Name a preset, or book the whole GPU without one."
+                ),
             ),
             models.CheckConstraint(
                 condition=~Q(state="confirmed") | Q(confirmed_at__isnull=False),
@@ -139,12 +142,12 @@ class Booking(models.Model):
             models.CheckConstraint(
                 condition=Q(state__in=("pending", "confirmed", "rejected", "cancelled", "expired")),
                 name="bookings_state_known",
-                violation_error_message="There is no such state of a booking.",
+                violation_error_message=gettext_lazy("There is no such state of a booking."),
             ),
             models.CheckConstraint(
                 condition=Q(original_end__gte=F("end")),
                 name="bookings_original_end_last",
-                violation_error_message="A release may only make a booking shorter.",
+                violation_error_message=gettext_lazy("A release may only make a booking shorter."),
             ),
             PostgresExclusion(
                 name=OVERLAP_CONSTRAINT,

@@ -4,43 +4,44 @@ No model is imported here, so that guards and checks can be set up before models
 """
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 
 class Kind(models.TextChoices):
     """What is booked: one preset on the lane, or the whole GPU without a model server."""
 
-    MODEL = "model", "One model"
-    GPU = "gpu", "Whole GPU"
+    MODEL = "model", gettext_lazy("One model")
+    GPU = "gpu", gettext_lazy("Whole GPU")
 
 
 class State(models.TextChoices):
     """What was decided about a booking. Whether it is upcoming, running or over is derived."""
 
-    PENDING = "pending", "Waiting for approval"
-    CONFIRMED = "confirmed", "Confirmed"
-    REJECTED = "rejected", "Rejected"
-    CANCELLED = "cancelled", "Cancelled"
-    EXPIRED = "expired", "Never approved"
+    PENDING = "pending", gettext_lazy("Waiting for approval")
+    CONFIRMED = "confirmed", gettext_lazy("Confirmed")
+    REJECTED = "rejected", gettext_lazy("Rejected")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
+    EXPIRED = "expired", gettext_lazy("Never approved")
 
 
 class Lapse(models.TextChoices):
     """Why quotas count the whole time of a booking that was not kept to its end."""
 
-    LATE_CANCEL = "late_cancel", "Cancelled late"
-    NO_SHOW = "no_show", "Nobody came"
+    LATE_CANCEL = "late_cancel", gettext_lazy("Cancelled late")
+    NO_SHOW = "no_show", gettext_lazy("Nobody came")
 
 
 class Status(models.TextChoices):
     """Where a booking stands at a moment: derived from state and times, never stored."""
 
-    PENDING = "pending", "Waiting for approval"
-    EXPIRED = "expired", "Never approved"
-    UPCOMING = "upcoming", "Upcoming"
-    IN_PROGRESS = "in_progress", "In progress"
-    ENDED = "ended", "Ended"
-    RELEASED = "released", "Released early"
-    CANCELLED = "cancelled", "Cancelled"
-    REJECTED = "rejected", "Rejected"
+    PENDING = "pending", gettext_lazy("Waiting for approval")
+    EXPIRED = "expired", gettext_lazy("Never approved")
+    UPCOMING = "upcoming", gettext_lazy("Upcoming")
+    IN_PROGRESS = "in_progress", gettext_lazy("In progress")
+    ENDED = "ended", gettext_lazy("Ended")
+    RELEASED = "released", gettext_lazy("Released early")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
+    REJECTED = "rejected", gettext_lazy("Rejected")
 
 
 # The states in which a booking keeps others from its time. The database guards list them too.

@@ -8,6 +8,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext_lazy
 
 from lanes.models import Lane
 
@@ -15,10 +16,10 @@ from lanes.models import Lane
 class Scope(models.TextChoices):
     """What a token may be used for."""
 
-    INFERENCE = "inference", "Call models through the gateway"
-    BOOKINGS = "bookings", "See and change bookings"
-    READ = "read", "See lanes, presets and usage"
-    ADMIN = "admin", "Everything its owner may do"
+    INFERENCE = "inference", gettext_lazy("Call models through the gateway")
+    BOOKINGS = "bookings", gettext_lazy("See and change bookings")
+    READ = "read", gettext_lazy("See lanes, presets and usage")
+    ADMIN = "admin", gettext_lazy("Everything its owner may do")
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -84,7 +85,9 @@ class ApiToken(models.Model):
             models.CheckConstraint(
                 condition=~Q(requests_per_minute=0) & ~Q(tokens_per_minute=0),
                 name="gateway_token_limits_positive",
-                violation_error_message="A token's limit is 1 or more; leave it empty for none.",
+                violation_error_message=gettext_lazy(
+                    "A token's limit is 1 or more; leave it empty for none."
+                ),
             )
         ]
 

@@ -6,6 +6,7 @@ from typing import Any, TypedDict, Unpack
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max, Q
+from django.utils.translation import override
 
 from lanes import ticks
 from lanes.catalogue.forgetting import take_back
@@ -29,7 +30,7 @@ from lanes.preset_names import check_aliases, taken
 from lanes.refusals import Refusal
 from lanes.services import tell_lanes
 from lanes.validation import not_administrator, refusal_of
-from wire.words import kept_of, said
+from wire.words import Words, kept_of, said
 
 
 class PresetWish(TypedDict, total=False):
@@ -182,8 +183,14 @@ def _unfit(engine: str, adapter: EngineAdapter, file: ModelFile) -> Refusal | No
         is_projector=file.trouble == A_PROJECTOR,
         architecture=file.architecture,
     )
-    words = forms.objection(Engine(engine).label, adapter.loads, file.name, form)
+    words = forms.objection(_name_of(engine), adapter.loads, file.name, form)
     return Refusal("wrong_model", words) if words else None
+
+
+def _name_of(engine: str) -> Words:
+    """An engine for people of any language."""
+    with override("en"):
+        return said(str(Engine(engine).label))
 
 
 def _options_of(
@@ -194,7 +201,7 @@ def _options_of(
     if adapter is not engine_named(engine):
         return told, []
     return {}, [
-        said("{name} was left out: {engine} has its own.", name=name, engine=Engine(engine).label)
+        said("{name} was left out: {engine} has its own.", name=name, engine=_name_of(engine))
         for name in told
     ]
 

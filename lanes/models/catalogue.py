@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from lanes.models.hosts import Host
 
@@ -29,7 +30,7 @@ class ModelFolder(models.Model):
             models.UniqueConstraint(
                 fields=["host", "path"],
                 name="lanes_modelfolder_once",
-                violation_error_message="This folder is looked through already.",
+                violation_error_message=gettext_lazy("This folder is looked through already."),
             )
         ]
 
@@ -41,8 +42,8 @@ class ModelKind(models.TextChoices):
     """What form a model is in."""
 
     GGUF = "gguf", "GGUF"
-    HUGGING_FACE = "huggingface", "Hugging Face folder"
-    OTHER = "other", "Other"
+    HUGGING_FACE = "huggingface", gettext_lazy("Hugging Face folder")
+    OTHER = "other", gettext_lazy("Other")
 
 
 class ModelFileQuerySet(models.QuerySet["ModelFile"]):
@@ -131,7 +132,9 @@ class ModelFile(models.Model):
             models.UniqueConstraint(
                 fields=["host", "path"],
                 name="lanes_modelfile_once",
-                violation_error_message="This file is already registered on that host.",
+                violation_error_message=gettext_lazy(
+                    "This file is already registered on that host."
+                ),
             )
         ]
 

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.core.validators import RegexValidator
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 SLUG_WORDS = (
     "use small letters, digits, dots, hyphens and underscores, starting with a letter or digit"
@@ -58,9 +59,9 @@ class Host(models.Model):
 class Driver(models.TextChoices):
     """What NVML, NVIDIA's library, says on a host."""
 
-    NONE = "none", "No driver"
-    WELL = "well", "Well"
-    FAILING = "failing", "Failing"
+    NONE = "none", gettext_lazy("No driver")
+    WELL = "well", gettext_lazy("Well")
+    FAILING = "failing", gettext_lazy("Failing")
 
 
 class HostReport(models.Model):

@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy
 
 from lanes.models.hosts import Gpu, Host, slug_validator
 from lanes.models.presets import Preset, PresetRevision
@@ -90,13 +91,13 @@ class ManualChoice(models.Model):
             models.CheckConstraint(
                 condition=Q(until__gt=F("made_at")),
                 name="lanes_choice_ends_later",
-                violation_error_message="A choice must end after it is made.",
+                violation_error_message=gettext_lazy("A choice must end after it is made."),
             ),
             models.UniqueConstraint(
                 fields=["lane"],
                 condition=Q(ended_at__isnull=True),
                 name="lanes_choice_one_open",
-                violation_error_message="This lane already has a choice in force.",
+                violation_error_message=gettext_lazy("This lane already has a choice in force."),
             ),
         ]
 

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext_lazy
 
 from lanes.models.catalogue import ModelFile
 from lanes.models.hosts import slug_validator
@@ -17,8 +18,8 @@ class Engine(models.TextChoices):
     VLLM = "vllm", "vLLM"
     SGLANG = "sglang", "SGLang"
     COMFYUI = "comfyui", "ComfyUI"
-    TRAINING = "training", "Training service"
-    COMMAND = "command", "Any command"
+    TRAINING = "training", gettext_lazy("Training service")
+    COMMAND = "command", gettext_lazy("Any command")
 
 
 class PresetQuerySet(models.QuerySet["Preset"]):

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy
 
 from lanes.models.lane import Lane
 from lanes.models.presets import PresetRevision
@@ -13,12 +14,12 @@ from lanes.telling import told
 class Phase(models.TextChoices):
     """Where a model server is in its life."""
 
-    STOPPED = "stopped", "Stopped"
-    STARTING = "starting", "Starting"
-    READY = "ready", "Ready"
-    DRAINING = "draining", "Draining"
-    STOPPING = "stopping", "Stopping"
-    FAILED = "failed", "Failed"
+    STOPPED = "stopped", gettext_lazy("Stopped")
+    STARTING = "starting", gettext_lazy("Starting")
+    READY = "ready", gettext_lazy("Ready")
+    DRAINING = "draining", gettext_lazy("Draining")
+    STOPPING = "stopping", gettext_lazy("Stopping")
+    FAILED = "failed", gettext_lazy("Failed")
 
 
 class Order(models.Model):
@@ -138,7 +139,7 @@ class Runtime(models.Model):
                 fields=["lane"],
                 condition=Q(ended_at__isnull=True),
                 name="lanes_runtime_one_alive",
-                violation_error_message="This lane already has a model server.",
+                violation_error_message=gettext_lazy("This lane already has a model server."),
             )
         ]
 

@@ -58,7 +58,7 @@ class TestLoad(models.Model):
                 fields=["lane"],
                 condition=Q(ended_at__isnull=True),
                 name="lanes_test_one_open",
-                violation_error_message="A test load runs on this lane already.",
+                violation_error_message=_("A test load runs on this lane already."),
             )
         ]
 
