@@ -175,8 +175,8 @@ class DefaultForm(StyledForm):
         Preset.objects.none(),
         to_field_name="slug",
         required=False,
-        empty_label=_("Nothing"),
-        label=_("Default between bookings"),
+        empty_label=gettext_lazy("Nothing"),
+        label=gettext_lazy("Default between bookings"),
     )
 
     def __init__(self, *args: Any, lane: Lane, **kwargs: Any) -> None:
