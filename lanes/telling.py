@@ -23,10 +23,10 @@ def tell(sentence: str) -> str:
     return told(sentence, kept_of(sentence))
 
 
-def moment(at: datetime) -> str:
+def moment(at: datetime, now: datetime | None = None) -> str:
     """A time with its zone's name, such as "14:00 CET"; seconds if it has any; the day unless it is
     today."""
-    local, now = timezone.localtime(at), timezone.localtime()
+    local, now = timezone.localtime(at), timezone.localtime(now)
     words = [date_format(local, "H:i:s" if local.second else "H:i"), local.tzname() or ""]
     if local.year != now.year:
         words.insert(0, date_format(local, pgettext("date format", "j M Y")))

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import services
@@ -28,14 +29,18 @@ from slotserve.web.answers import member, say
 from slotserve.web.forms import BookForm, ExtendForm
 from slotserve.web.outlook import Asked, in_the_way, must_wait, outlook
 from slotserve.web.rows import offers, rows
+from wire.words import marked
 
 PAST_SHOWN = 20
 CLAIMS_SHOWN = 8
 CHANGES = {
-    "release": (services.release, "Given back. Thank you: the lane is free for others now."),
-    "cancel": (services.cancel, "Cancelled."),
-    "approve": (services.approve, "Approved."),
-    "reject": (services.reject, "Turned down."),
+    "release": (
+        services.release,
+        marked("Given back. Thank you: the lane is free for others now."),
+    ),
+    "cancel": (services.cancel, marked("Cancelled.")),
+    "approve": (services.approve, marked("Approved.")),
+    "reject": (services.reject, marked("Turned down.")),
 }
 
 
@@ -105,7 +110,7 @@ def change(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """Release, cancel, approve or reject; then back to the page that has the button."""
     booking = get_object_or_404(Booking.objects.visible_to(request.user), pk=pk)
     service, words = CHANGES[name]
-    say(request, service(booking, actor=member(request)), words)
+    say(request, service(booking, actor=member(request)), _(words))
     return redirect(came_from(request, reverse("bookings")))
 
 
@@ -175,11 +180,11 @@ def _waiting(user: User, now: datetime) -> object:
 
 def _made_words(booking: Booking) -> str:
     if booking.state == State.PENDING:
-        return (
-            f"Asked for: an administrator decides. Until then {booking.lane.name} is kept for you."
-        )
-    return f"{booking.lane.name} is yours until {_moment(booking.end)}."
+        words = _("Asked for: an administrator decides. Until then %(lane)s is kept for you.")
+        return words % {"lane": booking.lane.name}
+    words = _("%(lane)s is yours until %(end)s.")
+    return words % {"lane": booking.lane.name, "end": _moment(booking.end)}
 
 
 def _moment(value: datetime) -> str:
-    return date_format(timezone.localtime(value), "j M H:i")
+    return date_format(timezone.localtime(value), pgettext("date format", "j M") + " H:i")

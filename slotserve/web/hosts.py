@@ -129,7 +129,7 @@ def edit(request: HttpRequest, key: str) -> HttpResponse:
             return redirect("hosts")
         form.add_error(None, saved.words)
     status = 400 if form.is_bound and form.errors else 200
-    context = {"form": form, "title": f"Host {host.name}", "back": "hosts"}
+    context = {"form": form, "title": _("Host %(host)s") % {"host": host.name}, "back": "hosts"}
     return render(request, "edit.html", context, status=status)
 
 

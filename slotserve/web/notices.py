@@ -5,22 +5,23 @@ from datetime import UTC, datetime, timedelta
 import redis
 from django.conf import settings
 from django.core.cache import cache
-from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from lanes import ticks
+from lanes.telling import moment, tell
 from slotserve.live.state import digest_of
 from wire.edges import TABLE_HEAD
-from wire.words import clock as words_of
+from wire.words import said
 
 SILENT = timedelta(seconds=max(30.0, 10 * settings.SLOTSERVE_TICK_SECONDS))
 KEPT_SECONDS = 5  # pages refresh often; Valkey is asked this seldom, and waited for
 _KEY = "route-table-confirmed-at"
 _NEVER, _AWAY = 0.0, -1.0
 
-BROKER_AWAY = (
+BROKER_AWAY = said(
     "The broker does not answer: what you change is kept, and takes effect when it is back."
 )
-NEVER_TOLD = "The gateway has been told nothing yet: are beat and the plan worker running?"
+NEVER_TOLD = said("The gateway has been told nothing yet: are beat and the plan worker running?")
 
 
 def standing(now: datetime) -> float | None:
@@ -38,12 +39,12 @@ def notice(now: datetime) -> str:
     if confirmed_at is None:
         return ""
     if confirmed_at == _AWAY:
-        return BROKER_AWAY
+        return tell(BROKER_AWAY)
     if confirmed_at == _NEVER:
-        return NEVER_TOLD
+        return tell(NEVER_TOLD)
     since = datetime.fromtimestamp(confirmed_at, UTC)
-    moment = words_of(since, now, timezone.get_current_timezone())
-    return f"Nothing was planned since {moment}: are beat and the plan worker running?"
+    words = _("Nothing was planned since %(since)s: are beat and the plan worker running?")
+    return words % {"since": moment(since, now)}
 
 
 def standing_digest(now: datetime) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from bookings.availability import objection, obstacle
 from bookings.models import Booking, Kind, State
@@ -16,7 +16,7 @@ from bookings.warmth import warm_at
 from lanes.estimates import load_estimates, mean_loads
 from lanes.fitting import is_too_large, warning
 from lanes.models import Lane, Phase, Preset, Runtime
-from wire.words import clock as words_of
+from lanes.telling import moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,13 @@ def expectations(scene: Scene) -> list[str]:
     """What will happen at the start of the slot, in sentences. Pure."""
     if not scene.model:
         return [_emptying(scene)]
-    basis = "as its last loads here did" if scene.is_measured else "guessed from the file's size"
-    load = f"{scene.model} takes about {_seconds(scene.estimate)} to load, {basis}."
-    return [load, _waiting(scene)]
+    load = (
+        _("%(model)s takes about %(time)s to load, as its last loads here did.")
+        if scene.is_measured
+        else _("%(model)s takes about %(time)s to load, guessed from the file's size.")
+    )
+    values = {"model": scene.model, "time": _seconds(scene.estimate)}
+    return [load % values, _waiting(scene)]
 
 
 def outlook(asked: Asked, now: datetime) -> list[str]:
@@ -59,7 +63,8 @@ def outlook(asked: Asked, now: datetime) -> list[str]:
     if current and current.model_file.warning:
         said.insert(0, current.model_file.warning)
     if asked.preset and is_too_large(asked.lane, asked.preset):
-        said.append(f"{warning('this lane', asked.preset.name)} You can book it all the same.")
+        words = warning(_("this lane"), asked.preset.name)
+        said.append(f"{words} {_('You can book it all the same.')}")
     return said
 
 
@@ -86,37 +91,41 @@ def must_wait(asked: Asked, standing: Standing) -> bool:
 def _waiting(scene: Scene) -> str:
     """How much of the slot the load takes."""
     if scene.is_loaded:
-        return "It is loaded by then: your slot starts without a load."
+        return _("It is loaded by then: your slot starts without a load.")
     begins = max(scene.now, scene.before_ends or scene.now)
     wait = (warm_at(begins, scene.estimate) - scene.start).total_seconds()
     if wait <= 0:
-        return "It is loaded before your slot starts."
+        return _("It is loaded before your slot starts.")
     if scene.before_ends is not None:
-        ends = words_of(scene.before_ends, scene.now, timezone.get_current_timezone())
-        return (
-            f"Loading can only start when the slot before ends, at {ends}: "
-            f"about {_seconds(wait)} of your slot."
+        words = _(
+            "Loading can only start when the slot before ends, at %(end)s: "
+            "about %(wait)s of your slot."
         )
+        return words % {"end": moment(scene.before_ends, scene.now), "wait": _seconds(wait)}
     drain = _drain() if scene.is_running else ""
-    return f"Loading starts at once and takes about {_seconds(wait)} of your slot.{drain}"
+    words = _("Loading starts at once and takes about %(wait)s of your slot.")
+    return words % {"wait": _seconds(wait)} + drain
 
 
 def _emptying(scene: Scene) -> str:
     lead = settings.SLOTSERVE_STOP_TIMEOUT_SECONDS + settings.SLOTSERVE_BUFFER_SECONDS
     begins = max(scene.now, scene.before_ends or scene.now)
     if (scene.start - begins).total_seconds() >= lead:
-        return "No model server runs on the lane when your slot starts."
+        return _("No model server runs on the lane when your slot starts.")
     if not scene.is_running and scene.before_ends is None:
-        return "No model server runs on the lane: the GPU is yours at once."
-    return f"The model server is stopped when your slot starts.{_drain()}"
+        return _("No model server runs on the lane: the GPU is yours at once.")
+    return _("The model server is stopped when your slot starts.") + _drain()
 
 
 def _drain() -> str:
-    return f" Running requests may finish first, for up to {settings.SLOTSERVE_DRAIN_SECONDS:g} s."
+    words = _("Running requests may finish first, for up to %(seconds)g s.")
+    return " " + words % {"seconds": settings.SLOTSERVE_DRAIN_SECONDS}
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.0f} s" if value < 120 else f"{value / 60:.0f} minutes"
+    if value < 120:
+        return f"{value:.0f} s"
+    return _("%(minutes).0f minutes") % {"minutes": value / 60}
 
 
 def _scene(asked: Asked, now: datetime) -> Scene:
