@@ -168,8 +168,8 @@ def test_the_page_asks_the_same_of_any_number(
     for number in range(bookings):
         book(builders.lane(default_preset=lane.default_preset), 60 * number, 60 * number + 50)
     member.get("/calendar/", DAY)  # the first page of a session keeps the member's zone
-    # Session, user, unread notices, announcements; lanes; bookings of the page, bookings before them;
-    # runtimes, choices, load history, files' sizes.
+    # Session, user, unread notices, announcements; lanes; bookings of the page, bookings before
+    # them; runtimes, choices, load history, files' sizes.
     with django_assert_num_queries(11):
         member.get("/calendar/", DAY)
 
