@@ -45,7 +45,7 @@ HOSTILE: dict[str, list[list[str]]] = {
         ["--report", ""],
         ["--report", LONG],
     ],
-    "makemessages": [["extra"], []],
+    "makemessages": [["extra"], ["--domain", "nope"]],
     "seed_demo": [["extra"], ["--lanes", "x"], ["--lanes", "0"], ["--bookings", "9" * 30]],
     "hosts": [["extra"], ["--json=x"]],
     "self_check": [["extra"]],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.management.commands import makemessages
@@ -15,6 +16,8 @@ from slotserve.web.fields import StyledForm
 from slotserve.web.hosts import ORDER
 
 COLLECTED = "collected_for_makemessages.py"
+LANGUAGES = ["de"]
+NO_SOURCES = (".venv*", "static/*", "tests/*", "bench/*", "var/*")
 
 
 class Command(makemessages.Command):
@@ -27,8 +30,11 @@ class Command(makemessages.Command):
     ]
     msgmerge_options = [*makemessages.Command.msgmerge_options, "--no-fuzzy-matching"]
 
-    def handle(self, *args: object, **options: object) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Write the texts that stand in tables where xgettext finds them, while it looks."""
+        options["locale"] = options["locale"] or LANGUAGES
+        options["ignore_patterns"] = [*options["ignore_patterns"], *NO_SOURCES]
+        options["no_location"] = options["no_wrap"] = True
         file = Path(settings.BASE_DIR) / COLLECTED
         file.write_text("".join(f"marked({text!r})\n" for text in sorted(set(table_texts()))))
         try:
