@@ -7,9 +7,11 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from bookings.models import Booking, State
 from lanes.models import Lane
 
 
@@ -33,12 +35,18 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         return of_programs if user.is_staff else of_programs.filter(owner=user)
 
     def usable(self, now: datetime) -> "ApiTokenQuerySet":
-        """Neither revoked nor expired nor without a lane left; their owner may still log in."""
+        """Neither revoked nor expired nor without a lane left; their owner may still log in.
+
+        One of a booking: while that is confirmed, not over and still its owner's; before it
+        begins, too.
+        """
         in_time = Q(expires_at__isnull=True) | Q(expires_at__gt=now)
         has_lane = Q(is_limited=False) | Exists(
             ApiToken.lanes.through.objects.filter(apitoken_id=OuterRef("pk"))
         )
-        return self.filter(in_time, has_lane, revoked_at__isnull=True, owner__is_active=True)
+        of_slot = Q(booking__state=State.CONFIRMED, booking__end__gt=now, booking__owner=F("owner"))
+        is_right = Q(booking=None) & has_lane | of_slot
+        return self.filter(in_time, is_right, revoked_at__isnull=True, owner__is_active=True)
 
 
 class ApiToken(models.Model):
@@ -58,6 +66,14 @@ class ApiToken(models.Model):
         default=False,
         db_default=False,
         help_text="Made for some lanes only: when those are deleted it opens none, not all.",
+    )
+    booking = models.ForeignKey(
+        Booking,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="tokens",
+        help_text="Works for its lane and times alone, whatever becomes of them.",
     )
     requests_per_minute = models.PositiveIntegerField(
         null=True, blank=True, help_text="Through the gateway; empty: no limit but its owner's."
@@ -93,6 +109,12 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prefix}… ({self.name})"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its time is over, by this process's clock: for pages; give it its booking."""
+        ends = [self.expires_at, self.booking.end if self.booking else None]
+        return any(end is not None and end <= timezone.now() for end in ends)
 
 
 class MemberLimit(models.Model):

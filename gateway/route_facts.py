@@ -11,9 +11,7 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 
 from bookings.models import Booking, State
-from gateway import limits
-from gateway.edge.table import Grant, TokenEntry
-from gateway.models import ApiToken
+from gateway.edge.table import Grant
 from lanes.estimates import load_estimates
 from lanes.models import Lane, PresetFailure, Runtime
 
@@ -98,44 +96,6 @@ def read_lanes(now: datetime) -> list[LaneFacts]:
     ]
 
 
-def read_tokens(now: datetime) -> dict[str, TokenEntry]:
-    """The usable tokens by digest; two queries."""
-    lanes = defaultdict(list)
-    opened = ApiToken.lanes.through.objects.order_by("lane__slug")
-    for token_id, slug in opened.values_list("apitoken_id", "lane__slug"):
-        lanes[token_id].append(slug)
-    rows = (
-        ApiToken.objects.usable(now)
-        .order_by("pk")
-        .values_list(
-            "pk",
-            "digest",
-            "owner_id",
-            "scopes",
-            "expires_at",
-            "requests_per_minute",
-            "tokens_per_minute",
-            "owner__rate_limit__requests_per_minute",
-            "owner__rate_limit__tokens_per_minute",
-        )
-    )
-    default = limits.default_limits()
-    return {
-        digest: TokenEntry(
-            token_id=pk,
-            owner_id=owner_id,
-            scopes=tuple(scopes),
-            lanes=tuple(lanes[pk]),
-            expires_at=_seconds(expires_at),
-            requests_per_minute=requests,
-            tokens_per_minute=tokens,
-            owner_requests_per_minute=limits.in_force(own[0], default.requests_per_minute),
-            owner_tokens_per_minute=limits.in_force(own[1], default.tokens_per_minute),
-        )
-        for pk, digest, owner_id, scopes, expires_at, requests, tokens, *own in rows
-    }
-
-
 def _lanes() -> Iterable[Mapping[str, Any]]:
     """Lanes with their orders; a lane that has none yet has None for what that says."""
     return Lane.objects.order_by("pk").values(
@@ -192,7 +152,3 @@ def _grants(now: datetime) -> dict[int, list[Grant]]:
     for lane, pk, owner, start, end, preset in rows.order_by("start").values_list(*fields):
         grants[lane].append(Grant(pk, owner, start.timestamp(), end.timestamp(), preset))
     return grants
-
-
-def _seconds(moment: datetime | None) -> float | None:
-    return moment.timestamp() if moment is not None else None

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from bookings.models import Booking
 from gateway.limits import NO_LIMITS, RateLimits, token_objection
 from gateway.models import ApiToken, Scope
 from lanes import clock, ticks
@@ -28,7 +29,7 @@ DEFAULT_SCOPES = (Scope.INFERENCE, Scope.BOOKINGS, Scope.READ)
 TOUCH_EVERY = timedelta(minutes=1)
 
 
-def create_token(
+def create_token(  # noqa: PLR0913 - what is wished, all by name
     *,
     owner: User,
     name: str,
@@ -36,8 +37,12 @@ def create_token(
     lanes: Sequence[Lane],
     expires_at: datetime | None,
     rate_limits: RateLimits = NO_LIMITS,
+    booking: Booking | None = None,
 ) -> tuple[ApiToken, str] | Refusal:
-    """Make a token for its owner; the text is in this answer and never again. No lanes: all."""
+    """Make a token for its owner; the text is in this answer and never again. No lanes: all.
+
+    With a booking its lane and times are all it is for (`slot_tokens.make_slot_token` checks).
+    """
     now = clock.database_now()
     refusal = _objection(owner, name.strip(), scopes, expires_at, now)
     refusal = refusal or token_objection(rate_limits)
@@ -57,7 +62,8 @@ def create_token(
             scopes=sorted(set(map(str, scopes))),
             created_at=now,
             expires_at=expires_at,
-            is_limited=bool(lanes),
+            is_limited=bool(lanes) or booking is not None,
+            booking=booking,
             **asdict(rate_limits),
         )
         token.lanes.set(lanes)
@@ -85,7 +91,8 @@ def revoke(token: ApiToken, *, actor: User) -> Refusal | None:
 def find(text: str, now: datetime) -> ApiToken | None:
     """The usable token of this text, with its owner; found by digest, so timing tells nothing."""
     usable = ApiToken.objects.usable(now).select_related("owner")
-    return usable.filter(digest=digest(text)).first()
+    begun = Q(booking=None) | Q(booking__start__lte=now)
+    return usable.filter(begun, digest=digest(text)).first()
 
 
 def touch(token: ApiToken, now: datetime) -> None:

@@ -92,6 +92,7 @@ urlpatterns = [
     path("administration/deliveries/<int:pk>/replay/", webhooks.replay, name="replay"),
     path("usage/", usage.page, name="usage"),
     path("usage/export.csv", usage.export, name="usage-export"),
+    re_path(r"^bookings/(?P<pk>\d{1,18})/token/$", tokens.for_slot, name="slot-token"),
     path("tokens/", tokens.page, name="tokens"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke"),
     path("administration/", administration.home, name="administration"),

@@ -22,6 +22,7 @@ from gateway.edge.table import (
     Grant,
     Head,
     LaneRoute,
+    SlotToken,
     Table,
     TokenEntry,
     Upstream,
@@ -111,7 +112,10 @@ class Publisher:
     ) -> Head:
         """A next table with these lanes."""
         self.version = self.version + 1 if version is None else version
-        values = {"tokens": tokens() if entries is None else entries, "presets": PRESETS}
+        given = tokens() if entries is None else entries
+        slots = {name: each for name, each in given.items() if isinstance(each, SlotToken)}
+        others = {name: each for name, each in given.items() if name not in slots}
+        values = {"tokens": others, "slot-tokens": slots, "presets": PRESETS}
         self.parts = {name: encode_part(value) for name, value in values.items()}
         self.parts |= {f"lane:{each.slug}": encode_part(each) for each in lanes}
         digests = {name: digest_of(payload) for name, payload in self.parts.items()}

@@ -180,7 +180,7 @@ def test_a_token_is_made_with_limits_on_the_page(owner: User, client: Client) ->
     wish = {"name": "laptop", "scopes": ["inference"], "requests_per_minute": "60"}
     page = client.post("/tokens/", wish).content.decode()
     assert "60 requests a minute" in page
-    assert "All your tokens together: 77 requests a minute." in page
+    assert "All your tokens together, a minute: 77 requests" in page
     assert ApiToken.objects.get().requests_per_minute == 60
 
 

@@ -19,6 +19,7 @@ from gateway.edge.table import (
     CATALOGUE_PART,
     LANE_PREFIX,
     PRESETS_PART,
+    SLOT_TOKENS_PART,
     TOKENS_PART,
     Head,
     Table,
@@ -27,6 +28,7 @@ from gateway.edge.table import (
     decode_head,
     decode_lane,
     decode_presets,
+    decode_slot_tokens,
     decode_tokens,
     digest_of,
 )
@@ -151,7 +153,10 @@ class TableHolder:
         self.table = Table(
             version=head.version,
             confirmed_at=head.confirmed_at,
-            tokens=self._parsed.get(TOKENS_PART, {}),
+            tokens={
+                **self._parsed.get(SLOT_TOKENS_PART, {}),
+                **self._parsed.get(TOKENS_PART, {}),
+            },
             presets=self._parsed.get(PRESETS_PART, {}),
             catalogue=self._parsed.get(CATALOGUE_PART, {}),
             lanes={
@@ -180,6 +185,8 @@ def _parse(name: str, payload: bytes | str, digest: str) -> Any:
     try:
         if name == TOKENS_PART:
             return decode_tokens(payload)
+        if name == SLOT_TOKENS_PART:
+            return decode_slot_tokens(payload)
         if name == PRESETS_PART:
             return decode_presets(payload)
         if name == CATALOGUE_PART:

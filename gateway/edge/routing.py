@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from gateway.edge import verdicts
 from gateway.edge.refusals import EdgeRefusal
-from gateway.edge.table import Grant, LaneRoute, OwnLanes, Table, TokenEntry, Upstream
+from gateway.edge.table import Grant, LaneRoute, OwnLanes, SlotToken, Table, TokenEntry, Upstream
 
 MAX_AGE = 300.0
 SCOPES = frozenset({"inference", "admin"})
@@ -132,6 +132,8 @@ def identify(
         return verdicts.gateway_stale(now - table.confirmed_at) if is_stale else verdicts.bad_key()
     if token.expires_at is not None and token.expires_at <= now:
         return verdicts.expired_key(token.expires_at)
+    if isinstance(token, SlotToken) and now < token.starts_at:
+        return verdicts.early_key(token.starts_at)
     return verdicts.key_without_scope() if SCOPES.isdisjoint(token.scopes) else token
 
 

@@ -13,6 +13,7 @@ import orjson
 
 FORMAT = 3  # of heads and parts; an edge keeps what it holds when it meets another
 TOKENS_PART = "tokens"
+SLOT_TOKENS_PART = "slot-tokens"  # a release that does not know them never learns of them
 PRESETS_PART = "presets"
 CATALOGUE_PART = "catalogue"
 LANE_PREFIX = "lane:"
@@ -102,6 +103,13 @@ class TokenEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotToken(TokenEntry):
+    """A token for one booking alone: its lane, from `starts_at` to `expires_at`."""
+
+    starts_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A whole table, as an edge holds it."""
 
@@ -183,6 +191,13 @@ def encode_part(value: Any) -> bytes:
 def decode_tokens(payload: bytes) -> dict[str, TokenEntry]:
     """The "tokens" part."""
     return {digest: TokenEntry(**_tuples(raw)) for digest, raw in orjson.loads(payload).items()}
+
+
+def decode_slot_tokens(payload: bytes) -> dict[str, TokenEntry]:
+    """The "slot-tokens" part; one that names no lane opens none."""
+    raw = orjson.loads(payload)
+    found = {digest: SlotToken(**_tuples(fields)) for digest, fields in raw.items()}
+    return {digest: token for digest, token in found.items() if token.lanes and token.expires_at}
 
 
 def decode_presets(payload: bytes) -> dict[str, str]:

@@ -40,6 +40,12 @@ def expired_key(expired_at: float) -> EdgeRefusal:
     return refuse("invalid_api_key", f"this API key expired at {moment(expired_at)}.")
 
 
+def early_key(starts_at: float) -> EdgeRefusal:
+    """401: made for a slot that is yet to begin."""
+    words = f"this API key is for a slot that begins at {moment(starts_at)}."
+    return refuse("invalid_api_key", words)
+
+
 def key_without_scope() -> EdgeRefusal:
     """401: a token for something else."""
     words = "this API key may not call models; make one with the scope 'inference'."

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from bookings import services
 from bookings.models import Booking, Kind
 from gateway.models import Scope
+from gateway.slot_tokens import make_slot_token
 from lanes import clock, fitting
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
@@ -21,6 +22,7 @@ from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
 from slotserve.api.fields import AwareDateTimeField, is_true
 from slotserve.api.permissions import OTHER_LANE, may_use_lane
+from slotserve.api.tokens import MadeTokenSerializer, TokenSerializer
 
 Service = Callable[..., Booking | Refusal]
 NO_LANE = "There is no lane of this name: lanes/ lists those that there are."
@@ -122,6 +124,7 @@ class BookingViewSet(
     queryset = Booking.objects.none()
     lookup_value_regex = r"\d{1,18}"
     read_scope = write_scope = Scope.BOOKINGS
+    is_for_members = False
     filters = ("lane", "mine", "from", "to")
 
     def get_queryset(self) -> QuerySet[Booking]:
@@ -221,6 +224,17 @@ class BookingViewSet(
     def reject(self, request: Request, pk: str) -> Response:
         """Turn a pending booking down (administrators)."""
         return self._change(services.reject)
+
+    @extend_schema(request=None, responses={201: MadeTokenSerializer})
+    @action(detail=True, methods=["post"], write_scope=Scope.ADMIN, is_for_members=True)
+    def token(self, request: Request, pk: str) -> Response:
+        """Make a token for this booking's lane and times alone; its text is shown this once."""
+        check_empty(request)
+        made = make_slot_token(self.get_object(), actor=cast(User, request.user))
+        if isinstance(made, Refusal):
+            return refuse(made)
+        shown = {**TokenSerializer(made[0]).data, "token": made[1]}
+        return Response(shown, status=status.HTTP_201_CREATED)
 
     def _change(self, service: Service, **values: Any) -> Response:
         if not values:

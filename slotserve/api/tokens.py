@@ -25,6 +25,12 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
 
     owner = serializers.CharField(source="owner.username")
     lanes = serializers.SlugRelatedField[Lane](slug_field="slug", many=True, read_only=True)
+    booking = serializers.IntegerField(
+        source="booking_id",
+        allow_null=True,
+        read_only=True,
+        help_text="Works on this booking's lane, from its start to its end.",
+    )
 
     class Meta:
         model = ApiToken
@@ -35,6 +41,7 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
             "prefix",
             "scopes",
             "lanes",
+            "booking",
             "requests_per_minute",
             "tokens_per_minute",
             "created_at",

@@ -8,9 +8,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from bookings.models import Kind
-from gateway.limits import MOST
-from gateway.models import Scope
-from gateway.tokens import DEFAULT_SCOPES
 from lanes.fitting import fits_nowhere, too_large
 from lanes.models import Lane, Preset
 from slotserve.web.fields import (
@@ -113,38 +110,6 @@ class ExtendForm(StyledForm):
     """Another end for a booking."""
 
     end = forms.DateTimeField(label=gettext_lazy("New end"), widget=LocalDateTimeInput())
-
-
-class TokenForm(StyledForm):
-    """A wish for a token."""
-
-    name = forms.CharField(
-        max_length=100, help_text=gettext_lazy("What uses it, such as “laptop” or “CI”.")
-    )
-    scopes = forms.MultipleChoiceField(
-        choices=Scope.choices,
-        initial=DEFAULT_SCOPES,
-        widget=forms.CheckboxSelectMultiple,
-    )
-    days = forms.IntegerField(
-        min_value=1,
-        max_value=3650,
-        required=False,
-        label=gettext_lazy("Expires after days (optional)"),
-    )
-    requests_per_minute = forms.IntegerField(
-        min_value=1,
-        max_value=MOST,
-        required=False,
-        label=gettext_lazy("Requests a minute (optional)"),
-    )
-    tokens_per_minute = forms.IntegerField(
-        min_value=1,
-        max_value=MOST,
-        required=False,
-        label=gettext_lazy("Tokens a minute (optional)"),
-        help_text=gettext_lazy("Of prompts and answers."),
-    )
 
 
 class ChooseForm(StyledForm):

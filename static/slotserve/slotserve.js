@@ -141,7 +141,8 @@
     const told = document.querySelector("[data-focus]");
     if (told) told.focus();
     // Reloading the page of a new token must not make another one.
-    if (document.querySelector("[data-once]")) history.replaceState(null, "", location.href);
+    const once = document.querySelector("[data-once]");
+    if (once) history.replaceState(null, "", once.dataset.once || location.href);
   });
 
   // The back button brings a page back as it was left: forms are sendable, refreshes go on.
