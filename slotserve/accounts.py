@@ -1,14 +1,24 @@
 """How accounts come to be, and whom a single sign-on's word makes them."""
 
+from typing import Any
+
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest
 
 from gateway.browser_tokens import end_session
+from lanes import clock
+from lanes.refusals import Refusal
+from slotserve import invitations
+from slotserve.models import Invitation
+
+SESSION_KEY = "invitation"  # the secret of the link that was followed
 
 
 class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
@@ -28,6 +38,29 @@ class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
 
 class VerifiedPeople(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Single sign-on: only addresses that both sides have verified make somebody a member."""
+
+    def is_open_for_signup(self, request: HttpRequest, login: SocialLogin) -> bool:
+        """Where sign-up is open, and for who was invited with an address that is verified."""
+        if settings.SLOTSERVE_OPEN_SIGNUP:
+            return True
+        found = invitations.find(request.session.get(SESSION_KEY, ""), clock.database_now())
+        if isinstance(found, Refusal):
+            return False
+        verified = {each.email.lower() for each in login.email_addresses if each.verified}
+        return found.email.lower() in verified if found.email else bool(verified)
+
+    def save_user(self, request: HttpRequest, login: SocialLogin, form: Any = None) -> User:
+        """Make the account, and use the invitation up that it is made by."""
+        now = clock.database_now()
+        found = invitations.find(request.session.get(SESSION_KEY, ""), now)
+        with transaction.atomic():
+            if isinstance(found, Invitation) and invitations.claim(found, now) is not None:
+                raise PermissionDenied("This invitation was used at the same moment.")
+            person: User = super().save_user(request, login, form)
+            if isinstance(found, Invitation):
+                invitations.equip(person, found)
+        request.session.pop(SESSION_KEY, None)
+        return person
 
     def authenticate_by_email(self, login: SocialLogin) -> tuple[User, str] | None:
         """The member whose verified address this is, and the address.

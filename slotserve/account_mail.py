@@ -1,0 +1,21 @@
+"""Asking a worker to send a mail about an account, so that nobody waits for a mail server."""
+
+import logging
+
+from celery import current_app
+from kombu.exceptions import OperationalError
+
+log = logging.getLogger(__name__)
+
+INVITATION_MAIL = "slotserve.invitation_mail"
+FAREWELL_MAIL = "slotserve.farewell_mail"
+
+
+def ask_for(task: str, *arguments: object) -> bool:
+    """Whether a worker was asked; False when the broker is away."""
+    try:
+        current_app.send_task(task, arguments, ignore_result=True)
+    except OperationalError as error:
+        log.warning("mail not asked for task=%s reason=%s", task, error)
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""Invitations: made and revoked by administrators, accepted once by whoever was invited."""
+
+import logging
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from allauth.account.models import EmailAddress
+from django.contrib.auth.models import Group, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from gateway.tokens import digest
+from lanes import clock
+from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from slotserve.models import Invitation, InvitationState
+
+log = logging.getLogger(__name__)
+
+RANDOM_BYTES = 32
+LONGEST = timedelta(days=90)
+
+
+def invite(
+    *, actor: User, email: str, groups: Sequence[Group], is_administrator: bool, lifetime: timedelta
+) -> tuple[Invitation, str] | Refusal:
+    """An invitation and its secret, which is in this answer and never again.
+
+    Refusals: not_administrator, bad_email, name_taken (a member has this address), bad_lifetime.
+    """
+    refusal = NOT_ADMINISTRATOR if not actor.is_staff else _objection(email, lifetime)
+    if refusal:
+        return refusal
+    text = secrets.token_urlsafe(RANDOM_BYTES)
+    now = clock.database_now()
+    with transaction.atomic():
+        made = Invitation.objects.create(
+            digest=digest(text),
+            email=email,
+            is_administrator=is_administrator,
+            created_by=actor,
+            created_at=now,
+            expires_at=now + lifetime,
+        )
+        made.groups.set(groups)
+    log.info("invitation made invitation=%s by=%s", made.pk, actor.pk)
+    return made, text
+
+
+def find(text: str, now: datetime) -> Invitation | Refusal:
+    """The open invitation of this secret, or why there is none and what to do."""
+    return _open(Invitation.objects.filter(digest=digest(text)).first(), now)
+
+
+def revoke(invitation: Invitation, *, actor: User) -> Refusal | None:
+    """It opens nothing any more. Refusals: not_administrator, wrong_state (used already)."""
+    if not actor.is_staff:
+        return NOT_ADMINISTRATOR
+    unused = Invitation.objects.filter(pk=invitation.pk, used_at=None)
+    if not unused.update(revoked_at=clock.database_now()):
+        return Refusal("wrong_state", _("This invitation was used: remove the member instead."))
+    return None
+
+
+def accept(invitation: Invitation, *, username: str, password: str) -> User | Refusal:
+    """Make the account, once.
+
+    Refusals: those of `find`, bad_name, name_taken, bad_password.
+    """
+    person = User(username=username.strip(), email=invitation.email)
+    refusal = _account_objection(person, password)
+    if refusal:
+        return refusal
+    person.set_password(password)
+    with transaction.atomic():
+        refusal = claim(invitation, clock.database_now())
+        if refusal:
+            return refusal
+        person.save()
+        equip(person, invitation)
+        if invitation.email:
+            EmailAddress.objects.create(
+                user=person, email=invitation.email, verified=True, primary=True
+            )
+    return person
+
+
+def claim(invitation: Invitation, now: datetime) -> Refusal | None:
+    """Use it up; of two who come at once one is refused. Within the transaction of the account."""
+    still = Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None)
+    if still.filter(expires_at__gt=now).update(used_at=now):
+        return None
+    found = _open(Invitation.objects.filter(pk=invitation.pk).first(), now)
+    return found if isinstance(found, Refusal) else None
+
+
+def equip(person: User, invitation: Invitation) -> None:
+    """Give the new member what the invitation says, and note who used it."""
+    if invitation.is_administrator:
+        person.is_staff = person.is_superuser = True
+        person.save(update_fields=["is_staff", "is_superuser"])
+    person.groups.set(invitation.groups.all())
+    Invitation.objects.filter(pk=invitation.pk).update(used_by=person)
+    log.info("invitation used invitation=%s member=%s", invitation.pk, person.pk)
+
+
+def _open(found: Invitation | None, now: datetime) -> Invitation | Refusal:
+    if found is None:
+        words = _("This link is not whole or no longer known: copy all of it, or ask for another.")
+        return Refusal("not_found", words)
+    if found.state(now) is InvitationState.OPEN:
+        return found
+    words = {
+        InvitationState.USED: _("This invitation was used already: log in with that account."),
+        InvitationState.REVOKED: _("This invitation was withdrawn: ask who sent it."),
+        InvitationState.EXPIRED: _("This invitation has expired: ask for another."),
+    }[found.state(now)]
+    return Refusal("wrong_state", words)
+
+
+def _objection(email: str, lifetime: timedelta) -> Refusal | None:
+    if not timedelta() < lifetime <= LONGEST:
+        return Refusal("bad_lifetime", _("An invitation is open for a day to 90 days."))
+    if not email:
+        return None
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        return Refusal("bad_email", " ".join(error.messages))
+    if EmailAddress.objects.filter(email__iexact=email).exists():
+        return Refusal("name_taken", _("A member has this address already."))
+    return None
+
+
+def _account_objection(person: User, password: str) -> Refusal | None:
+    try:
+        person.clean_fields(exclude=["password"])
+    except ValidationError as error:
+        return Refusal("bad_name", " ".join(error.messages))
+    if User.objects.filter(username__iexact=person.username).exists():
+        return Refusal("name_taken", _("Somebody has this name already: choose another."))
+    try:
+        validate_password(password, person)
+    except ValidationError as error:
+        return Refusal("bad_password", " ".join(error.messages))
+    return None
