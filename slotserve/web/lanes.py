@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from bookings import choices
 from lanes import clock, services
+from lanes.log_reading import may_read
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.live.reading import lanes_digest
@@ -22,6 +23,7 @@ from slotserve.web.forms import ChooseForm, DefaultForm
 from slotserve.web.gpus import cards_context, day_context, hours_of
 from slotserve.web.lane_filters import Wish
 from slotserve.web.lane_history import loads_of
+from slotserve.web.logs import Shown
 from slotserve.web.notices import notice_context
 from slotserve.web.rows import rows
 
@@ -139,6 +141,7 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
     template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
     if template == "lane.html":
         context["loads"] = loads_of(lane, LOADS_SHOWN)
+        context |= {"may_read": may_read(member(request)), "no_run": Shown(None)}
     if template == "lane.html" and lane.gpus.all():
         context |= cards_context(lane, now) | day_context(lane, now, hours_of(request))
     return render(request, template, context, status=400 if form.errors else 200)

@@ -51,6 +51,8 @@ def log(request: HttpRequest, slug: str) -> HttpResponse:
     run, goes_on = _run(lane, form.cleaned_data["run"]), form.cleaned_data["goes_on"]
     if request.htmx:  # type: ignore[attr-defined]
         shown = _next(lane, run, form.cleaned_data["offset"], goes_on=goes_on)
+        if form.cleaned_data["run"] is None:  # the page showed none yet
+            shown = replace(shown, is_new_run=run is not None)
         is_end = shown.is_over and not goes_on
         context = {"lane": lane, "shown": shown}
         return render(request, "_log_more.html", context, status=STOP_POLLING if is_end else 200)

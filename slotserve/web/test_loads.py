@@ -8,17 +8,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from bookings import test_loads
-from lanes import clock, log_reading, presets
+from lanes import clock, presets
 from lanes.estimates import load_estimates, progress
 from lanes.models import Lane, Phase, Preset, Runtime, TestLoad
 from lanes.refusals import Refusal
 from slotserve.web.access import staff_required
 from slotserve.web.administration_forms import PresetForm
 from slotserve.web.answers import member, say
-from slotserve.web.logs import STOP_POLLING
+from slotserve.web.logs import Shown
 from slotserve.web.preset_editor import editor
-
-LINES_SHOWN = 40
 
 
 @staff_required
@@ -44,9 +42,10 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     test = get_object_or_404(wanted, pk=pk)
     context = {"test": test, **_progress(test)}
     if request.htmx:  # type: ignore[attr-defined]
-        is_over = test.ended_at is not None
-        return render(request, "_test_load.html", context, status=STOP_POLLING if is_over else 200)
-    return render(request, "test_load.html", context)
+        return render(request, "_test_load.html", context)
+    is_over = test.ended_at is not None
+    log = {"shown": Shown(context["runtime"] if is_over else None), "goes_on": not is_over}
+    return render(request, "test_load.html", {**context, **log})
 
 
 @staff_required
@@ -72,21 +71,16 @@ def _begun(request: HttpRequest, preset: Preset, said: dict[str, Any]) -> TestLo
 
 
 def _progress(test: TestLoad) -> dict[str, Any]:
-    """The server of the test, how far its load is, and the end of its log."""
+    """The server of the test, and how far its load is."""
     of_test = Runtime.objects.filter(
         lane=test.lane_id, revision=test.revision_id, started_at__gte=test.asked_at
     )
     runtime = of_test.select_related("revision__preset").order_by("-pk").first()
     pair = (test.lane_id, test.revision.preset_id)
     estimate = load_estimates([pair]).get(pair)
-    done = None
+    found = {"runtime": runtime, "estimate": estimate, "percent": None}
     if runtime and estimate and runtime.phase == Phase.STARTING:
-        done = round(100 * progress(runtime.started_at, estimate, clock.database_now()))
-    return {"runtime": runtime, "estimate": estimate, "percent": done, "log": _tail(test, runtime)}
-
-
-def _tail(test: TestLoad, runtime: Runtime | None) -> list[str]:
-    if runtime is None:
-        return []
-    found = log_reading.fetch(test.lane, runtime, None)
-    return [] if isinstance(found, Refusal) else list(found.lines[-LINES_SHOWN:])
+        now = clock.database_now()
+        found["percent"] = round(100 * progress(runtime.started_at, estimate, now))
+        found["age"] = int((now - runtime.started_at).total_seconds())
+    return found
