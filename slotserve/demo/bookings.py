@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from bookings.models import Booking, Kind, State
 from lanes.models import Lane
+from notices.models import Entry
 from slotserve.demo.cast import PURPOSES
 from slotserve.demo.company import Company
 from slotserve.demo.scale import Demo
@@ -23,7 +24,21 @@ def make_bookings(demo: Demo, company: Company) -> None:
     for number, lane in enumerate(company.lanes):
         count = each + (number < more)
         rows += _of_lane(demo, company, lane, count, is_on_now=number % 3 != 2)
-    Booking.objects.bulk_create(rows, batch_size=BATCH)
+    made = Booking.objects.bulk_create(rows, batch_size=BATCH)
+    Entry.objects.bulk_create([_told(booking) for booking in made], batch_size=BATCH)
+
+
+def _told(booking: Booking) -> Entry:
+    """Nobody is told of it: as if all had been."""
+    return Entry(
+        booking=booking,
+        lane_id_then=booking.lane_id,
+        preset_id_then=booking.preset_id,
+        start=booking.start,
+        end=booking.end,
+        state=booking.state,
+        changed_at=booking.created_at,
+    )
 
 
 def _of_lane(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from bookings.models import Booking, State
 from gateway.models import ApiToken, UsageRecord
-from lanes.models import Lane, LaneEvent, LaneMinute, LoadRecord
+from lanes.models import Lane, LaneEvent, LaneMinute, LoadRecord, Phase, Runtime
 from lanes.models.gpus import MINUTES_KEPT
 from slotserve.demo.bookings import BATCH
 from slotserve.demo.cast import Model
@@ -23,7 +23,10 @@ def make_history(demo: Demo, company: Company) -> None:
     begun = Booking.objects.filter(state=State.CONFIRMED, start__lte=demo.now, preset__isnull=False)
     bookings = list(begun.select_related("preset__current", "lane").order_by("start"))
     tokens = _tokens(demo, company)
-    _save(LoadRecord, (_load(demo, company, booking) for booking in bookings))
+    loads = [_load(demo, company, booking) for booking in bookings]
+    _save(LoadRecord, iter(loads))
+    over = [pair for pair in zip(bookings, loads, strict=True) if pair[0].end <= demo.now]
+    _save(Runtime, (_run(booking, load) for booking, load in over))
     _save(UsageRecord, _requests(demo, company, bookings, tokens))
     _save(LaneEvent, (event for booking in bookings for event in _events(demo, booking)))
     for lane in company.lanes:
@@ -72,6 +75,24 @@ def _load(demo: Demo, company: Company, booking: Booking) -> LoadRecord:
     )
 
 
+def _run(booking: Booking, load: LoadRecord) -> Runtime:
+    """The server of a slot that is over: ready from shortly before it, if it loaded at all."""
+    return Runtime(
+        lane=booking.lane,
+        revision=load.revision,
+        generation=1,
+        phase=Phase.STOPPED if load.succeeded else Phase.FAILED,
+        phase_since=booking.end,
+        started_at=load.started_at,
+        ready_at=load.started_at + timedelta(seconds=load.seconds) if load.succeeded else None,
+        ended_at=booking.end,
+        address="127.0.0.1",
+        port=18000,
+        sealed_key="-",
+        reason=load.reason,
+    )
+
+
 def _requests(
     demo: Demo, company: Company, bookings: list[Booking], tokens: dict[int, ApiToken]
 ) -> Iterator[UsageRecord]:
@@ -86,7 +107,7 @@ def _requests(
 def _request(
     demo: Demo, booking: Booking, token: ApiToken, model: Model, at: datetime
 ) -> UsageRecord:
-    told = demo.dice.randint(40, 900)
+    told = demo.dice.randint(200, 4000)
     return UsageRecord(
         request_id=str(UUID(int=demo.dice.getrandbits(128), version=4)),
         at=at,

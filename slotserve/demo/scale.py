@@ -23,7 +23,7 @@ class Scale:
     members: int = 12
     bookings: int = 400
     days: int = 28
-    requests: int = 12  # of each booking that is over
+    requests: int = 30  # of each booking that is over
 
 
 @dataclass(slots=True)

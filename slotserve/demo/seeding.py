@@ -12,6 +12,7 @@ from lanes.refusals import Refusal
 from slotserve.demo.bookings import make_bookings
 from slotserve.demo.company import Company, make_company
 from slotserve.demo.history import make_history
+from slotserve.demo.house import make_house
 from slotserve.demo.present import make_present
 from slotserve.demo.scale import Demo, Scale
 
@@ -33,6 +34,7 @@ def seed(scale: Scale, password: str) -> Company | Refusal:
     make_bookings(demo, company)
     make_history(demo, company)
     make_present(demo, company)
+    make_house(demo, company)
     return company
 
 
