@@ -1,5 +1,8 @@
 """Giving a booking back, approving or rejecting it, and restoring one that was given up."""
 
+from collections.abc import Callable
+from functools import partial
+
 from django.contrib.auth.models import User
 
 from bookings.availability import objection
@@ -19,12 +22,15 @@ from bookings.settling import (
     settle,
     tell,
 )
-from bookings.states import Lapse, State, Status
+from bookings.states import LONGEST_COMMENT, Lapse, State, Status
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import said
 
 RELEASE_INSTEAD = Refusal("wrong_state", said("This booking is in progress: release it instead."))
 NOT_PENDING = Refusal("wrong_state", said("This booking does not wait for approval."))
+BAD_COMMENT = Refusal(
+    "bad_comment", said("Say what you want to in at most {most} characters.", most=LONGEST_COMMENT)
+)
 NOT_GIVEN_UP = Refusal("wrong_state", said("This booking was neither cancelled nor rejected."))
 
 
@@ -44,17 +50,18 @@ def cancel(booking: Booking, *, actor: User) -> Answer:
     return change(booking, actor, _cancel)
 
 
-def approve(booking: Booking, *, actor: User) -> Answer:
-    """Confirm a pending booking; begun already, it is in progress from now.
+def approve(booking: Booking, *, actor: User, comment: str = "") -> Answer:
+    """Confirm a pending booking; begun already, it is in progress from now. Its owner is told the
+    comment.
 
-    Refusals: not_administrator, wrong_state, too_late, lane_disabled, busy.
+    Refusals: bad_comment, not_administrator, wrong_state, too_late, lane_disabled, busy.
     """
-    return change(booking, actor, _approve, is_for_staff=True)
+    return _decided(booking, actor, _approve, comment.strip())
 
 
-def reject(booking: Booking, *, actor: User) -> Answer:
+def reject(booking: Booking, *, actor: User, comment: str = "") -> Answer:
     """Turn a pending booking down; its time is free. Refusals: those of `approve`."""
-    return change(booking, actor, _reject, is_for_staff=True)
+    return _decided(booking, actor, _reject, comment.strip())
 
 
 def restore(booking: Booking, *, actor: User) -> Answer:
@@ -74,6 +81,14 @@ def restore(booking: Booking, *, actor: User) -> Answer:
     return settle(under_lock)
 
 
+def _decided(
+    booking: Booking, actor: User, decide: Callable[[str, Held], Answer], comment: str
+) -> Answer:
+    if len(comment) > LONGEST_COMMENT or "\0" in comment:
+        return BAD_COMMENT
+    return change(booking, actor, partial(decide, comment), is_for_staff=True)
+
+
 def _release(held: Held) -> Answer:
     booking, now = held.booking, held.now
     # Not even begun at this very moment: an interval of no length is none.
@@ -91,21 +106,22 @@ def _cancel(held: Held) -> Answer:
     return _give_up(held, State.CANCELLED)
 
 
-def _approve(held: Held) -> Answer:
+def _approve(comment: str, held: Held) -> Answer:
     booking, now = held.booking, held.now
     refusal = NOT_PENDING if booking.state != State.PENDING else lane_objection(booking.lane)
     if refusal:
         return refusal
     booking.state, booking.confirmed_at, booking.decided_by = State.CONFIRMED, now, held.actor
-    booking.save(update_fields=["state", "confirmed_at", "decided_by"])
+    booking.decision_comment = comment
+    booking.save(update_fields=["state", "confirmed_at", "decided_by", "decision_comment"])
     tell(booking, "approved", held.actor, now)
     return booking
 
 
-def _reject(held: Held) -> Answer:
+def _reject(comment: str, held: Held) -> Answer:
     if held.booking.state != State.PENDING:
         return NOT_PENDING
-    held.booking.decided_by = held.actor
+    held.booking.decided_by, held.booking.decision_comment = held.actor, comment
     return _give_up(held, State.REJECTED)
 
 
@@ -113,7 +129,7 @@ def _give_up(held: Held, state: State) -> Answer:
     if state is State.CANCELLED and _is_late(held):
         held.booking.lapse = Lapse.LATE_CANCEL
     held.booking.state = state
-    held.booking.save(update_fields=["state", "decided_by", "lapse"])
+    held.booking.save(update_fields=["state", "decided_by", "decision_comment", "lapse"])
     tell(held.booking, state.value, held.actor, held.now)
     return held.booking
 

@@ -14,7 +14,15 @@ from django.utils.translation import gettext_lazy
 
 from bookings.policy_rows import Policy
 from bookings.querysets import BookingQuerySet
-from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, Kind, Lapse, State, Status
+from bookings.states import (
+    LONGEST_COMMENT,
+    OCCUPYING,
+    OVERLAP_CONSTRAINT,
+    Kind,
+    Lapse,
+    State,
+    Status,
+)
 from lanes.models import Lane, Preset, PresetRevision
 
 __all__ = ["OCCUPYING", "Booking", "Kind", "Lapse", "Policy", "State", "Status"]
@@ -104,6 +112,13 @@ class Booking(models.Model):
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+    decision_comment = models.CharField(
+        max_length=LONGEST_COMMENT,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="What was said by whoever approved or rejected it.",
+    )
 
     objects = BookingQuerySet.as_manager()
 
@@ -186,3 +201,7 @@ class Booking(models.Model):
     def purpose_for(self, user: User | AnonymousUser) -> str:
         """What it is for, to its owner and administrators; nobody else is told."""
         return self.purpose if self.is_changeable_by(user) else ""
+
+    def decision_comment_for(self, user: User | AnonymousUser) -> str:
+        """What was said with the decision about it, to the same people."""
+        return self.decision_comment if self.is_changeable_by(user) else ""

@@ -1,6 +1,6 @@
 """The rules that hold for a member on a lane, and what is used of them, read from the tables."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +13,7 @@ from bookings.models import Booking, Policy
 from bookings.policy import Approval, Claim, Counted, Rules, ledger
 from bookings.policy_levels import Said, resolve
 from bookings.policy_rows import PresetChoice
+from bookings.querysets import BookingQuerySet
 from bookings.states import OCCUPYING, State
 from lanes.models import Lane
 
@@ -64,14 +65,19 @@ class Rulebook:
     @classmethod
     def read(cls) -> "Rulebook":
         """As they are now; two queries."""
-        return cls(tuple(Policy.objects.prefetch_related("presets")))
+        return cls(
+            tuple(Policy.objects.select_related("lane", "group").prefetch_related("presets"))
+        )
 
     def rules(self, owner: User, lane: Lane) -> Rules:
         """What holds for this member on this lane. Give it an owner with groups prefetched."""
+        return rules_of(self.rows_for(owner, lane), lane)
+
+    def rows_for(self, owner: User, lane: Lane) -> list[Policy]:
+        """The rows that apply, for an owner with groups prefetched."""
         groups = {None, *(group.pk for group in owner.groups.all())}
         lanes = {None, lane.pk}
-        rows = (row for row in self.rows if row.lane_id in lanes and row.group_id in groups)
-        return rules_of(rows, lane)
+        return [row for row in self.rows if row.lane_id in lanes and row.group_id in groups]
 
 
 def rules_for(owner: User, lane: Lane) -> Rules:
@@ -107,21 +113,30 @@ def said_by(row: Policy) -> Said:
 
 def counted(owner: User, now: datetime, *, but: int | None = None) -> list[Counted]:
     """The member's bookings that quotas count, from last week on."""
+    return [_counted(row) for row in _that_count(now).others(but).filter(owner=owner)]
+
+
+def counted_of_all(owners: Collection[int], now: datetime) -> dict[int, dict[int, Counted]]:
+    """The same of several members: member -> booking -> what counts. One query."""
+    found: dict[int, dict[int, Counted]] = {owner: {} for owner in owners}
+    for row in _that_count(now).filter(owner__in=owners):
+        found[row.owner_id][row.pk] = _counted(row)
+    return found
+
+
+def _that_count(now: datetime) -> BookingQuerySet:
     is_kept = Q(state__in=OCCUPYING) & ~Q(state=State.PENDING, end__lte=now)
-    found = Booking.objects.others(but).filter(
-        is_kept | ~Q(lapse=""), owner=owner, original_end__gt=now - LOOKED_BACK
+    found = Booking.objects.filter(is_kept | ~Q(lapse=""), original_end__gt=now - LOOKED_BACK)
+    return found.only("owner", "lane", "start", "end", "original_end", "lapse", "state")
+
+
+def _counted(booking: Booking) -> Counted:
+    return Counted(
+        lane=booking.lane_id,
+        start=booking.start.astimezone(UTC),
+        end=booking.original_end if booking.lapse else booking.end,
+        is_claim=booking.state in OCCUPYING,
     )
-    return [
-        Counted(
-            lane=lane,
-            start=start.astimezone(UTC),
-            end=original_end if lapse else end,
-            is_claim=state in OCCUPYING,
-        )
-        for lane, start, end, original_end, lapse, state in found.values_list(
-            "lane_id", "start", "end", "original_end", "lapse", "state"
-        )
-    ]
 
 
 def claim_of(booking: Booking, now: datetime, *, is_kept: bool = False) -> Claim:

@@ -86,15 +86,20 @@ def _most_specific(rows: Sequence[Said], name: str) -> list[Said]:
     return [row for row in sayers if row.level == level]
 
 
-def _approval(rows: Sequence[Said]) -> dict[str, Any]:
+def approval_from(rows: Sequence[Said]) -> Said | None:
+    """The row that says which bookings need approval; None: no row does."""
     said = [
         (_STRICTNESS.index(row.approval), -row.approval_hours, row)
         for row in _most_specific(rows, "approval")
         if row.approval is not None
     ]
-    if not said:
+    return min(said, key=lambda each: each[:2])[2] if said else None
+
+
+def _approval(rows: Sequence[Said]) -> dict[str, Any]:
+    mildest = approval_from(rows)
+    if mildest is None:
         return {}
-    mildest = min(said, key=lambda each: each[:2])[2]
     return {"approval": mildest.approval, "approval_hours": mildest.approval_hours}
 
 

@@ -37,6 +37,12 @@ def length_words(minutes: float) -> str:
 
 def left_words(standing: Standing, start: datetime) -> str:
     """What is left of the quotas on the day and in the week of a start; empty without quotas."""
+    parts = left_parts(standing, start)
+    return _("Left for you: %(parts)s.") % {"parts": ", ".join(parts)} if parts else ""
+
+
+def left_parts(standing: Standing, start: datetime) -> list[str]:
+    """The same, one by one."""
     day = start.astimezone(standing.judge.used.zone).date()
     left = left_of(standing.rules, standing.judge.used, day)
     parts = []
@@ -50,7 +56,7 @@ def left_words(standing: Standing, start: datetime) -> str:
         count = round(left.bookings_ahead)
         words = ngettext("%(count)s booking ahead", "%(count)s bookings ahead", count)
         parts.append(words % {"count": count})
-    return _("Left for you: %(parts)s.") % {"parts": ", ".join(parts)} if parts else ""
+    return parts
 
 
 def _words(broken: Broken, standing: Standing, claim: Claim) -> str:

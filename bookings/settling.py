@@ -156,6 +156,7 @@ def confirm_or_ask(booking: Booking, now: datetime, *, is_asked: bool) -> None:
     """Confirm it, or, where an administrator is asked, have it wait from now."""
     booking.state = State.PENDING if is_asked else State.CONFIRMED
     booking.confirmed_at = None if is_asked else now
+    booking.decision_comment = ""
     if is_asked:
         booking.asked_at = now
 

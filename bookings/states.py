@@ -47,5 +47,7 @@ class Status(models.TextChoices):
 # The states in which a booking keeps others from its time. The database guards list them too.
 OCCUPYING = (State.PENDING, State.CONFIRMED)
 
+LONGEST_COMMENT = 300  # characters that an administrator may say with a decision
+
 TABLE = "bookings_booking"
 OVERLAP_CONSTRAINT = "bookings_no_overlap"

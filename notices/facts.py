@@ -84,7 +84,7 @@ def _with_neighbours() -> BookingQuerySet:
         start=OuterRef("end"),
         state=State.CONFIRMED,
     )
-    related = ("lane__host", "owner__preference", "preset", "entry")
+    related = ("lane__host", "owner__preference", "preset", "decided_by", "entry")
     return Booking.objects.select_related(*related).annotate(goes_on=Exists(following))
 
 

@@ -34,7 +34,7 @@ def words_of(event: str, booking: Booking) -> Words:
         "ending": _("Your slot with %(what)s on %(lane)s ends at %(end)s."),
         "released": _("Your slot with %(what)s on %(lane)s was released; it ended at %(end)s."),
     }
-    return Words(sentences[event] % _values(booking), _advice(event))
+    return Words(sentences[event] % _values(booking), _decision(event, booking) or _advice(event))
 
 
 def freed_words(lane: Lane, start: datetime, end: datetime) -> Words:
@@ -92,9 +92,17 @@ def _values(booking: Booking) -> dict[str, str]:
     }
 
 
+def _decision(event: str, booking: Booking) -> str:
+    """What was said by whoever decided; empty if nothing was."""
+    if event not in {"approved", "rejected"} or not booking.decision_comment:
+        return ""
+    by = booking.decided_by.get_username() if booking.decided_by else _("An administrator")
+    return _("%(by)s says: %(comment)s") % {"by": by, "comment": booking.decision_comment}
+
+
 def _advice(event: str) -> str:
     advice = {
-        "decision_needed": _("Approve or reject it under My bookings."),
+        "decision_needed": _("Approve or reject it under Administration, Approvals."),
         "rejected": _("Ask an administrator why, or book another time."),
         "ending": _(
             "What still runs then is ended. Extend the slot if nobody has the time after it."

@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 from slotserve.web import (
     administration,
     announcements,
+    approvals,
     bookings,
     calendar,
     calendar_feed,
@@ -164,6 +165,7 @@ urlpatterns = [
     re_path(
         r"^administration/models/(?P<pk>\d{1,18})/forget/$", models.forget, name="forget-model"
     ),
+    path("administration/approvals/", approvals.page, name="approvals"),
     path("administration/rules/", policies.page, name="policies"),
     path("administration/rules/new/", policies.edit, name="new-policy"),
     re_path(r"^administration/rules/(?P<pk>\d{1,18})/$", policies.edit, name="edit-policy"),

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from bookings import services
 from bookings.models import Booking, Kind
+from bookings.states import LONGEST_COMMENT
 from gateway.models import Scope
 from gateway.slot_tokens import make_slot_token
 from lanes import clock, fitting
@@ -36,6 +37,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
     preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
     status = serializers.SerializerMethodField()
     purpose = serializers.SerializerMethodField()
+    decision_comment = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()
 
     class Meta:
@@ -52,6 +54,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
             "state",
             "status",
             "purpose",
+            "decision_comment",
             "confirmed_at",
             "released_at",
             "first_request_at",
@@ -66,6 +69,10 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
     def get_purpose(self, booking: Booking) -> str:
         """For the owner and administrators; empty for others."""
         return booking.purpose_for(self.context["request"].user)
+
+    def get_decision_comment(self, booking: Booking) -> str:
+        """What was said with the decision; for the owner and administrators."""
+        return booking.decision_comment_for(self.context["request"].user)
 
     def get_status(self, booking: Booking) -> str:
         """Where it stands at the view's moment."""
@@ -104,6 +111,14 @@ class ExtendSerializer(StrictBody):
     """A later end; PATCH the booking for an earlier one."""
 
     end = AwareDateTimeField()
+
+
+class DecisionSerializer(StrictBody):
+    """What its owner is told with the decision."""
+
+    comment = serializers.CharField(
+        max_length=LONGEST_COMMENT, required=False, allow_blank=True, default=""
+    )
 
 
 FILTERS = [
@@ -213,17 +228,22 @@ class BookingViewSet(
         """Cancel a booking that has not begun."""
         return self._change(services.cancel)
 
-    @extend_schema(request=None, responses=BookingSerializer)
+    @extend_schema(request=DecisionSerializer, responses=BookingSerializer)
     @action(detail=True, methods=["post"])
     def approve(self, request: Request, pk: str) -> Response:
         """Confirm a pending booking (administrators)."""
-        return self._change(services.approve)
+        return self._decide(services.approve)
 
-    @extend_schema(request=None, responses=BookingSerializer)
+    @extend_schema(request=DecisionSerializer, responses=BookingSerializer)
     @action(detail=True, methods=["post"])
     def reject(self, request: Request, pk: str) -> Response:
         """Turn a pending booking down (administrators)."""
-        return self._change(services.reject)
+        return self._decide(services.reject)
+
+    def _decide(self, service: Service) -> Response:
+        asked = DecisionSerializer(data=self.request.data)
+        asked.is_valid(raise_exception=True)
+        return self._change(service, comment=asked.validated_data["comment"])
 
     @extend_schema(request=None, responses={201: MadeTokenSerializer})
     @action(detail=True, methods=["post"], write_scope=Scope.ADMIN, is_for_members=True)

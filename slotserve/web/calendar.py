@@ -76,6 +76,7 @@ def booking(request: HttpRequest, pk: int) -> HttpResponse:
         "booking": row.booking,
         "times": words.times(row.booking.start, row.booking.end, zone),
         "purpose": row.booking.purpose_for(request.user),
+        "decision_comment": row.booking.decision_comment_for(request.user),
         "is_over": row.booking.end <= now or row.booking.state not in {"pending", "confirmed"},
         "back": back_to(request),
     }
