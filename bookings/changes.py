@@ -13,6 +13,7 @@ from functools import partial
 from django.contrib.auth.models import User
 
 from bookings.availability import objection
+from bookings.lateness import left_behind
 from bookings.models import Booking
 from bookings.policies import Standing, standing_of
 from bookings.policy import Claim, Counted, needs_approval
@@ -94,7 +95,7 @@ def move(  # noqa: PLR0913 - what is wished, all by name
     if is_naive(start, end):
         return NAIVE
     asked = Asked(in_utc(start), in_utc(end), lane, kind, preset, seen)
-    return change(booking, actor, partial(_move, asked), to_lane=lane)
+    return change(booking, actor, partial(moved, asked), to_lane=lane)
 
 
 def extend(booking: Booking, *, actor: User, end: datetime) -> Answer:
@@ -118,7 +119,8 @@ def _extend(end: datetime, held: Held) -> Answer:
     return _apply(wish, held, standing, "extended")
 
 
-def _move(asked: Asked, held: Held) -> Answer:
+def moved(asked: Asked, held: Held) -> Answer:
+    """Move a booking under lock."""
     booking, wish = held.booking, _wish(asked, held)
     if asked.seen not in {None, Seen(booking.start, booking.end, booking.lane_id)}:
         return CHANGED
@@ -161,11 +163,13 @@ def _apply(wish: Wish, held: Held, standing: Standing, verb: str) -> Answer:
     if refusal:
         return refusal
     claim = _claim(wish, booking)
+    lapsed = left_behind(held, wish.lane.pk, wish.start, wish.end)
     _decide(booking, wish, held, standing)
     _write(booking, wish)
     refusal = place(booking, standing, claim)
     if refusal:
         return refusal
+    Booking.objects.bulk_create(lapsed)
     tell(booking, verb, held.actor, now)
     if left.pk != booking.lane_id:
         tell(booking, verb, held.actor, now, left=left)

@@ -6,9 +6,10 @@ from functools import partial
 from django.contrib.auth.models import User
 
 from bookings.availability import objection
+from bookings.lateness import is_given_up_late
 from bookings.models import Booking
-from bookings.policies import claim_of, rules_for, standing_of
-from bookings.policy import is_late_cancel, needs_approval
+from bookings.policies import claim_of, standing_of
+from bookings.policy import needs_approval
 from bookings.rules import Wish, lane_objection, preset_objection
 from bookings.settling import (
     NOT_YOURS,
@@ -93,7 +94,7 @@ def _release(held: Held) -> Answer:
     booking, now = held.booking, held.now
     # Not even begun at this very moment: an interval of no length is none.
     if booking.status(now) is not Status.IN_PROGRESS or now == booking.start:
-        return _give_up(held, State.CANCELLED)
+        return give_up(held, State.CANCELLED)
     booking.end = booking.released_at = now
     booking.save(update_fields=["end", "released_at"])
     tell(booking, "released", held.actor, now)
@@ -103,7 +104,7 @@ def _release(held: Held) -> Answer:
 def _cancel(held: Held) -> Answer:
     if held.booking.status(held.now) is Status.IN_PROGRESS:
         return RELEASE_INSTEAD
-    return _give_up(held, State.CANCELLED)
+    return give_up(held, State.CANCELLED)
 
 
 def _approve(comment: str, held: Held) -> Answer:
@@ -122,24 +123,17 @@ def _reject(comment: str, held: Held) -> Answer:
     if held.booking.state != State.PENDING:
         return NOT_PENDING
     held.booking.decided_by, held.booking.decision_comment = held.actor, comment
-    return _give_up(held, State.REJECTED)
+    return give_up(held, State.REJECTED)
 
 
-def _give_up(held: Held, state: State) -> Answer:
-    if state is State.CANCELLED and _is_late(held):
+def give_up(held: Held, state: State) -> Answer:
+    """Cancel or reject a booking under lock; what is cancelled late counts as used."""
+    if state is State.CANCELLED and is_given_up_late(held):
         held.booking.lapse = Lapse.LATE_CANCEL
     held.booking.state = state
     held.booking.save(update_fields=["state", "decided_by", "decision_comment", "lapse"])
     tell(held.booking, state.value, held.actor, held.now)
     return held.booking
-
-
-def _is_late(held: Held) -> bool:
-    """Whether its owner gives up what was theirs too late for others to use it."""
-    booking = held.booking
-    if booking.state != State.CONFIRMED or held.actor.pk != booking.owner_id:
-        return False
-    return is_late_cancel(rules_for(booking.owner, booking.lane), booking.start, held.now)
 
 
 def _restore_objection(held: Held) -> Refusal | None:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from bookings.policy_rows import Policy
 from bookings.querysets import BookingQuerySet
+from bookings.series_rows import Series
 from bookings.states import (
     LONGEST_COMMENT,
     OCCUPYING,
@@ -25,7 +26,7 @@ from bookings.states import (
 )
 from lanes.models import Lane, Preset, PresetRevision
 
-__all__ = ["OCCUPYING", "Booking", "Kind", "Lapse", "Policy", "State", "Status"]
+__all__ = ["OCCUPYING", "Booking", "Kind", "Lapse", "Policy", "Series", "State", "Status"]
 
 
 class TstzRange(Func):
@@ -118,6 +119,9 @@ class Booking(models.Model):
         default="",
         db_default="",
         help_text="What was said by whoever approved or rejected it.",
+    )
+    series = models.ForeignKey(
+        Series, null=True, blank=True, on_delete=models.SET_NULL, related_name="bookings"
     )
 
     objects = BookingQuerySet.as_manager()

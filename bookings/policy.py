@@ -20,6 +20,7 @@ __all__ = [
     "Ledger",
     "Left",
     "Rules",
+    "grown",
     "is_late_cancel",
     "judge",
     "ledger",
@@ -60,6 +61,20 @@ def ledger(
     weeks = _weekly(_by_day(_counted_for("week_hours", rules, lane, others), zone))
     ahead = _counted_for("bookings_ahead", rules, lane, others)
     return Ledger(zone, days, weeks, sum(o.is_claim and o.start > now for o in ahead))
+
+
+def grown(used: Ledger, rules: Rules, lane: int, claim: Counted, now: datetime) -> Ledger:
+    """What is used up with one more claim of the member."""
+    more = ledger(rules, lane, [claim], now, used.zone)
+    return Ledger(
+        used.zone,
+        {
+            day: used.days.get(day, 0.0) + more.days.get(day, 0.0)
+            for day in {*used.days, *more.days}
+        },
+        {w: used.weeks.get(w, 0.0) + more.weeks.get(w, 0.0) for w in {*used.weeks, *more.weeks}},
+        used.ahead + more.ahead,
+    )
 
 
 def judge(rules: Rules, claim: Claim, used: Ledger, now: datetime) -> tuple[Broken, ...]:

@@ -11,10 +11,9 @@ from django.contrib.auth.models import User
 
 from bookings.availability import objection
 from bookings.changes import extend, move
+from bookings.drafting import draft
 from bookings.endings import approve, cancel, reject, release, restore
-from bookings.models import Booking
-from bookings.policies import Standing, claim_of, standing_of
-from bookings.policy import needs_approval
+from bookings.policies import claim_of, standing_of
 from bookings.rules import (
     NAIVE,
     Wish,
@@ -26,7 +25,7 @@ from bookings.rules import (
     purpose_objection,
     time_objection,
 )
-from bookings.settling import GONE, Answer, confirm_or_ask, lock, place, settle, tell
+from bookings.settling import GONE, Answer, lock, place, settle, tell
 from lanes import clock
 from lanes.models import Lane, Preset
 
@@ -80,28 +79,10 @@ def _book(
     if refusal:
         return refusal
     standing = standing_of(owner, lane, now)
-    booking = _new(standing, wish, purpose)
+    booking = draft(standing, wish, purpose)
     claim = claim_of(booking, now)
     refusal = objection(standing, claim) or place(booking, standing, claim)
     if refusal:
         return refusal
     tell(booking, "created", owner, now)
-    return booking
-
-
-def _new(standing: Standing, wish: Wish, purpose: str) -> Booking:
-    owner, now = standing.owner, standing.now
-    booking = Booking(
-        lane=wish.lane,
-        owner=owner,
-        kind=wish.kind,
-        preset=wish.preset,
-        start=wish.start,
-        end=wish.end,
-        original_end=wish.end,
-        created_at=now,
-        purpose=purpose.strip(),
-    )
-    is_asked = not owner.is_staff and needs_approval(standing.rules, claim_of(booking, now))
-    confirm_or_ask(booking, now, is_asked=is_asked)
     return booking

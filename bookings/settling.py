@@ -5,9 +5,10 @@ SQLite has one writer at a time instead (IMMEDIATE transactions).
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, OperationalError, connection, transaction
@@ -35,6 +36,7 @@ INACTIVE = Refusal(
 )
 TOO_LATE = Refusal("too_late", said("This booking is over."))
 Answer = Booking | Refusal
+Done = TypeVar("Done")
 # What can be done with a booking, in sentences about the actor's own and about another's.
 OWN = {
     "created": marked("{actor} created the booking: {what}, {start} to {end}"),
@@ -65,6 +67,7 @@ BY_RULE = {
         "{what}, {start} to {end}"
     ),
 }
+BOOKED_SERIES = marked("{actor} booked a series: {what}, {count} times, {start} to {end}")
 LOCK_SECONDS = 10.0  # how long to wait for another's lock on PostgreSQL; for SQLite see settings
 
 
@@ -78,7 +81,7 @@ class Held:
     now: datetime
 
 
-def settle(work: Callable[[], Answer]) -> Answer:
+def settle(work: Callable[[], Done | Refusal]) -> Done | Refusal:
     """Do it in a transaction; a conflict with other transactions becomes the refusal `busy`."""
     try:
         with transaction.atomic():
@@ -180,6 +183,14 @@ def tell_rule(booking: Booking, done: str, now: datetime, *, minutes: int = 0) -
     owner = booking.owner.username
     sentence = said(BY_RULE[done], owner=owner, minutes=minutes, **_what_and_when(booking, now))
     _tell(booking, booking.lane, (f"booking.{done}", sentence), now, None)
+
+
+def tell_series(bookings: Sequence[Booking], actor: User, now: datetime) -> None:
+    """The same of a series that its owner booked."""
+    first, last = bookings[0], bookings[-1]
+    facts = _what_and_when(first, now) | {"end": _what_and_when(last, now)["end"]}
+    sentence = said(BOOKED_SERIES, actor=actor.username, count=len(bookings), **facts)
+    _tell(first, first.lane, ("series.created", sentence), now, actor)
 
 
 def _tell(

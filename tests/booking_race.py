@@ -25,13 +25,15 @@ from django.db import Error, connections  # noqa: E402
 from bookings import services  # noqa: E402
 from bookings.guards import verdict  # noqa: E402
 from bookings.models import Booking, Policy  # noqa: E402
+from bookings.recurrence import Every, Pattern  # noqa: E402
 from bookings.refusals import SlotTaken  # noqa: E402
+from bookings.series import AskedSeries, book_series  # noqa: E402
 from bookings.states import OCCUPYING  # noqa: E402
 from lanes import clock  # noqa: E402
 from lanes.models import Lane  # noqa: E402
 from lanes.refusals import Refusal  # noqa: E402
 from tests import builders  # noqa: E402
-from tests.booking_race_sizes import PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS  # noqa: E402
+from tests.booking_race_sizes import PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS, SERIES  # noqa: E402
 
 HOUR = timedelta(hours=1)
 QUARTERS = 192  # of hours, among which starts are drawn: room for many, too little for all
@@ -137,6 +139,21 @@ def book_up_to_a_quota(number: int, barrier: Barrier, day: datetime) -> list[dic
     return answers
 
 
+def book_series_at_once(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """Everybody wants the same five days, all or none, round after round."""
+    owner, lane = member(number), Lane.objects.get(slug="lane-0")
+    answers = []
+    for turn in range(ROUNDS):
+        start = (day + turn * HOUR).replace(tzinfo=None)
+        asked = AskedSeries(
+            *(lane, "gpu", None, start, start + HOUR, "UTC"), Pattern(Every.DAY, count=SERIES)
+        )
+        barrier.wait()
+        answer = book_series(owner=owner, asked=asked)
+        answers.append({"code": answer.code if isinstance(answer, Refusal) else ""})
+    return answers
+
+
 def insert_past_the_service(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
     """Bare inserts of the same row: only the database is left to refuse them."""
     owner, lane = member(number), Lane.objects.get(slug="lane-0")
@@ -161,6 +178,7 @@ SCENARIOS: dict[str, Callable[[int, Barrier, datetime], list[dict[str, Any]]]] =
         move_crosswise,
         move_the_same,
         book_up_to_a_quota,
+        book_series_at_once,
         insert_past_the_service,
     )
 }

@@ -4,3 +4,4 @@ PROCESSES = 12
 ROUNDS = 8
 RAW_ROUNDS = 3  # PostgreSQL finds a deadlock among bare inserts only after a second
 QUOTA = 10  # bookings that a member may have ahead
+SERIES = 5  # bookings of one series

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.booking_race_sizes import PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS
+from tests.booking_race_sizes import PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS, SERIES
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_SECONDS = 240
@@ -127,6 +127,13 @@ def test_a_quota_holds_for_a_member_who_books_everywhere_at_once(database: Datab
     outcome = database.race("book_up_to_a_quota")
     assert codes(outcome) == {"": QUOTA, "rules_broken": PROCESSES * ROUNDS - QUOTA}
     assert len(outcome["held"]) == QUOTA
+
+
+def test_a_series_is_booked_whole_by_one_and_by_no_other(database: Database) -> None:
+    outcome = database.race("book_series_at_once")
+    assert codes(outcome) == {"": ROUNDS, "series_clash": ROUNDS * (PROCESSES - 1)}
+    assert len(outcome["held"]) == ROUNDS * SERIES
+    assert overlaps(outcome) == []
 
 
 def test_past_the_service_the_database_alone_lets_one_through(database: Database) -> None:

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 STATUS_OF = {
     "not_found": status.HTTP_404_NOT_FOUND,
+    "series_clash": status.HTTP_409_CONFLICT,
     "slot_taken": status.HTTP_409_CONFLICT,
     "rules_broken": status.HTTP_422_UNPROCESSABLE_ENTITY,
     "wrong_state": status.HTTP_409_CONFLICT,
@@ -53,6 +54,13 @@ STATUS_OF = {
 
 def refuse(refusal: Refusal) -> Response:
     """A service's refusal as an answer; what is not listed is the caller's mistake: 400."""
+    code = STATUS_OF.get(refusal.code, status.HTTP_400_BAD_REQUEST)
+    headers = {"Retry-After": "1"} if code == status.HTTP_503_SERVICE_UNAVAILABLE else None
+    return Response(refusal_body(refusal), status=code, headers=headers)
+
+
+def refusal_body(refusal: Refusal) -> dict[str, Any]:
+    """A refusal as JSON has it."""
     body: dict[str, Any] = {"code": refusal.code, "detail": refusal.words}
     if isinstance(refusal, RulesBroken):
         body["broken"] = [_broken(rule) for rule in refusal.broken]
@@ -61,9 +69,7 @@ def refuse(refusal: Refusal) -> Response:
         body["nearest"] = [_interval(i) for i in refusal.nearest]
     if isinstance(refusal, InTheWay):
         body |= {"runtimes": refusal.runtime_ids, "bookings": refusal.booking_ids}
-    code = STATUS_OF.get(refusal.code, status.HTTP_400_BAD_REQUEST)
-    headers = {"Retry-After": "1"} if code == status.HTTP_503_SERVICE_UNAVAILABLE else None
-    return Response(body, status=code, headers=headers)
+    return body
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | None:

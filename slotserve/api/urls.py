@@ -18,6 +18,7 @@ from slotserve.api.preferences import PreferencesView
 from slotserve.api.presets import PresetViewSet
 from slotserve.api.schema import SchemaView
 from slotserve.api.selfcheck import SelfCheckView
+from slotserve.api.series import SeriesViewSet
 from slotserve.api.test_loads import TestLoadViewSet
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
 from slotserve.api.usage import UsageSummaryView
@@ -27,6 +28,7 @@ router = SimpleRouter()
 router.register("lanes", LaneViewSet, basename="lane")
 router.register("hosts", HostViewSet, basename="host")
 router.register("gpus", GpuViewSet, basename="gpu")
+router.register("bookings/series", SeriesViewSet, basename="series")
 router.register("bookings", BookingViewSet, basename="booking")
 router.register("presets", PresetViewSet, basename="preset")
 router.register("test-loads", TestLoadViewSet, basename="test-load")

@@ -1,0 +1,102 @@
+"""What stands against each occurrence of a series, all of them counted together."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from bookings.models import Booking
+from bookings.policies import Standing
+from bookings.policy import Claim, Counted, grown, needs_approval
+from bookings.policy_words import told
+from bookings.recurrence import Occurrence
+from bookings.refusals import Interval, RulesBroken, SlotTaken
+from bookings.rules import Wish, time_objection
+from lanes.refusals import Refusal
+from wire.words import clock as words_of
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An occurrence, and what stands against it; `is_asked`: an administrator must approve it."""
+
+    occurrence: Occurrence
+    refusal: Refusal | None = None
+    is_asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Time that is taken: by a booking of somebody, or (no name) by the series itself."""
+
+    interval: Interval
+    who: str = ""
+
+
+def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple[Judged, ...]:
+    """Each with what stands against it: times, rules, others. What is fine counts for those after
+    it. One query, however many."""
+    held = _held(wish, found)
+    answers = []
+    for occurrence in found:
+        each = replace(wish, start=occurrence.start, end=occurrence.end)
+        claim = Claim(wish.lane.pk, each.start, each.end, wish.preset.pk if wish.preset else None)
+        refusal = (
+            time_objection(each, standing.now)
+            or _broken(standing, claim)
+            or _taken(standing, claim, held)
+        )
+        if refusal is None:
+            held.append(_Held(Interval(claim.start, claim.end)))
+            standing = _with(standing, claim)
+        is_asked = not standing.owner.is_staff and needs_approval(standing.rules, claim)
+        answers.append(Judged(occurrence, refusal, is_asked))
+    return tuple(answers)
+
+
+def _held(wish: Wish, found: Sequence[Occurrence]) -> list[_Held]:
+    first, last = min(each.start for each in found), max(each.end for each in found)
+    rows = Booking.objects.in_the_way(wish.lane.pk, first, last)
+    return [
+        _Held(Interval(start, end, pk), who)
+        for start, end, pk, who in rows.values_list("start", "end", "pk", "owner__username")
+    ]
+
+
+def _with(standing: Standing, claim: Claim) -> Standing:
+    """As if this claim were booked."""
+    rules, judge = standing.rules, standing.judge
+    if not rules.has_quota:
+        return standing
+    counted = Counted(claim.lane, claim.start, claim.end)
+    used = grown(judge.used, rules, claim.lane, counted, standing.now)
+    return replace(standing, judge=replace(judge, used=used))
+
+
+def _broken(standing: Standing, claim: Claim) -> RulesBroken | None:
+    rules = tuple(told(each, standing, claim) for each in standing.judge.broken(claim))
+    if not rules:
+        return None
+    return RulesBroken("rules_broken", " ".join(each.words for each in rules), broken=rules)
+
+
+def _taken(standing: Standing, claim: Claim, held: Iterable[_Held]) -> SlotTaken | None:
+    found = [h for h in held if h.interval.start < claim.end and claim.start < h.interval.end]
+    if not found:
+        return None
+    words = _taken_words(found, standing.now)
+    return SlotTaken("slot_taken", words, conflicts=tuple(h.interval for h in found))
+
+
+def _taken_words(found: Sequence[_Held], now: datetime) -> str:
+    zone, first = timezone.get_current_timezone(), found[0]
+    values = {
+        "who": first.who,
+        "start": words_of(first.interval.start, now, zone),
+        "end": words_of(first.interval.end, now, zone),
+    }
+    if not first.who:
+        return _("Another one of this series lasts from %(start)s to %(end)s.") % values
+    return _("Taken by %(who)s from %(start)s to %(end)s.") % values

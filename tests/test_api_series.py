@@ -1,0 +1,115 @@
+"""REST: series of bookings."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from bookings.models import Booking
+from lanes import clock
+from lanes.models import Lane
+from tests import builders
+from tests.test_api_bookings import signed_in, with_token
+
+pytestmark = pytest.mark.django_db
+URL = "/api/v1/bookings/series/"
+
+
+@pytest.fixture
+def client() -> APIClient:
+    builders.lane("demo")
+    return signed_in(builders.person("owner"))
+
+
+def wish(**changed: Any) -> dict[str, Any]:
+    start = clock.database_now().replace(hour=12, minute=0, second=0) + timedelta(days=1)
+    times = {"start": start.isoformat(), "end": (start + timedelta(hours=1)).isoformat()}
+    body = {"lane": "demo", "kind": "gpu", "every": "daily", "count": 3, "zone": "UTC"}
+    return body | times | changed
+
+
+def take_the_second() -> Booking:
+    """Somebody's booking in its way."""
+    start = clock.database_now().replace(hour=12, minute=0, second=0) + timedelta(days=2)
+    lane = Lane.objects.get(slug="demo")
+    owner = builders.person("ada")
+    end = start + timedelta(hours=1)
+    return builders.booking(
+        lane=lane, owner=owner, kind="gpu", preset=None, start=start, end=end, original_end=end
+    )
+
+
+def test_a_preview_books_nothing(client: APIClient) -> None:
+    answer = client.post(URL, wish(preview=True), format="json")
+    assert answer.status_code == 200
+    assert [each["refusal"] for each in answer.json()["occurrences"]] == [None] * 3
+    assert not Booking.objects.exists()
+
+
+def test_it_is_booked_listed_and_cancelled(client: APIClient) -> None:
+    made = client.post(URL, wish(), format="json")
+    assert made.status_code == 201
+    body = made.json()
+    assert (len(body["bookings"]), body["left_out"]) == (3, [])
+    url = f"{URL}{body['id']}/"
+    assert client.get(url).json()["every"] == "daily"
+    assert client.get(URL).json()["results"][0]["id"] == body["id"]
+    second = body["bookings"][1]["id"]
+    left = client.post(f"{url}cancel/", {"booking": second}, format="json").json()
+    states = [each["state"] for each in left["bookings"]]
+    assert states == ["confirmed", "cancelled", "cancelled"]
+    assert client.post(f"{url}cancel/", {}, format="json").status_code == 200
+    assert client.post(f"{url}cancel/", {}, format="json").status_code == 409
+    assert client.post(f"{url}cancel/", {"booking": 1 << 40}, format="json").status_code == 400
+
+
+def test_a_clash_tells_every_occurrence_and_can_be_left_out(client: APIClient) -> None:
+    booking = take_the_second()
+    refused = client.post(URL, wish(), format="json")
+    assert refused.status_code == 409
+    body = refused.json()
+    assert body["code"] == "series_clash"
+    codes = [each["refusal"] and each["refusal"]["code"] for each in body["occurrences"]]
+    assert codes == [None, "slot_taken", None]
+    assert body["occurrences"][1]["refusal"]["conflicts"][0]["booking"] == booking.pk
+    made = client.post(URL, wish(leave_out=True), format="json")
+    assert made.status_code == 201
+    assert (len(made.json()["bookings"]), len(made.json()["left_out"])) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"every": "hourly"},
+        {"count": None},
+        {"count": 10**9},
+        {"count": -1},
+        {"days": [7]},
+        {"zone": "Nowhere/Land"},
+        {"zone": "../../etc/passwd"},
+        {"until": "2030-13-01"},
+        {"start": "2030-01-15T13:00"},
+        {"kind": "model"},
+        {"colour": "red"},
+        {"purpose": "\0"},
+        {"end": "1999-01-01T00:00Z"},
+        {"end": "8999-01-01T00:00Z"},
+    ],
+)
+def test_bad_wishes(client: APIClient, changed: dict[str, Any]) -> None:
+    for body in (wish(**changed), wish(preview=True, **changed)):
+        assert client.post(URL, body, format="json").status_code == 400
+
+
+def test_others_do_not_see_it_and_tokens_stay_on_their_lanes(client: APIClient) -> None:
+    made = client.post(URL, wish(), format="json").json()
+    url = f"{URL}{made['id']}/"
+    stranger = signed_in(builders.person("stranger"))
+    assert stranger.get(url).status_code == 404
+    assert stranger.post(f"{url}cancel/", {}, format="json").status_code == 404
+    assert APIClient().get(url).status_code == 401
+    other = with_token(builders.person("owner"), "bookings", lanes=(builders.lane("other"),))
+    assert other.post(URL, wish(), format="json").status_code == 403
+    assert other.post(f"{url}cancel/", {}, format="json").status_code == 403
+    assert signed_in(builders.administrator()).get(url).status_code == 200

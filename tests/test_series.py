@@ -1,0 +1,286 @@
+"""Series: every occurrence is told before, and all are booked or none."""
+
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from bookings import services
+from bookings.models import Booking, Policy, Series, State
+from bookings.recurrence import Every, Pattern
+from bookings.series import AskedSeries, MadeSeries, SeriesRefused, book_series, preview
+from bookings.series_changes import Span, cancel_series, move_series
+from bookings.series_judging import Judged
+from lanes.models import Lane, LaneEvent
+from lanes.refusals import Refusal
+from tests import builders
+from tests.booking_cast import booked, code, done
+from tests.builders import at
+from tests.conftest import Moment
+
+DAY = 24 * 60
+DAILY = Pattern(Every.DAY, count=4)
+
+
+wall = datetime.fromisoformat  # naive: as clocks show it
+
+
+@pytest.fixture
+def lane(moment: Moment, db: None) -> Lane:
+    return builders.lane("demo")
+
+
+@pytest.fixture
+def owner(db: None) -> User:
+    return builders.person("owner")
+
+
+@pytest.fixture
+def asked(lane: Lane) -> AskedSeries:
+    """Four days, from 13:00 to 14:00 UTC."""
+    start = wall("2030-01-15 13:00")
+    end = start + timedelta(hours=1)
+    return AskedSeries(lane, "gpu", None, start, end, "UTC", DAILY)
+
+
+def made(answer: MadeSeries | Refusal) -> MadeSeries:
+    assert isinstance(answer, MadeSeries), answer
+    return answer
+
+
+def told(answer: tuple[Judged, ...] | Refusal) -> list[str]:
+    """The codes of what stands against each."""
+    assert not isinstance(answer, Refusal), answer
+    return [each.refusal.code if each.refusal else "" for each in answer]
+
+
+def days(bookings: Any) -> list[int]:
+    return [(each.start - at(0)).days for each in bookings]
+
+
+class TestBooking:
+    """All or none, or all but what clashes."""
+
+    def test_each_is_a_booking_of_its_own(self, owner: User, asked: AskedSeries) -> None:
+        answer = made(book_series(owner=owner, asked=asked))
+        rows = list(Booking.objects.order_by("start"))
+        assert days(rows) == [0, 1, 2, 3]
+        assert {row.series for row in rows} == {answer.series}
+        assert {row.state for row in rows} == {State.CONFIRMED}
+        done(services.cancel(rows[1], actor=owner))
+        assert Booking.objects.current(at(0)).count() == 3
+        sentence = LaneEvent.objects.get(kind="series.created").sentence
+        assert sentence.startswith("owner booked a series: the whole GPU, 4 times, ")
+
+    def test_one_that_is_taken_is_told_with_its_holder_and_stops_all(
+        self, owner: User, asked: AskedSeries, lane: Lane
+    ) -> None:
+        booked(lane, builders.person("ada"), start=at(DAY + 90), end=at(DAY + 100))
+        found = preview(owner=owner, asked=asked)
+        assert told(found) == ["", "slot_taken", "", ""]
+        answer = book_series(owner=owner, asked=asked)
+        assert isinstance(answer, SeriesRefused)
+        assert answer.judged == found
+        refusal = answer.judged[1].refusal
+        assert refusal is not None
+        assert refusal.words.startswith("Taken by ada from ")
+        assert Booking.objects.count() == 1
+        assert not Series.objects.exists()
+
+    def test_or_is_left_out_where_that_is_wished(
+        self, owner: User, asked: AskedSeries, lane: Lane
+    ) -> None:
+        booked(lane, start=at(DAY + 90), end=at(DAY + 100))
+        answer = made(book_series(owner=owner, asked=asked, leaves_out=True))
+        assert days(answer.bookings) == [0, 2, 3]
+        assert [each.occurrence.start for each in answer.left_out] == [at(DAY + 60)]
+
+    def test_where_all_clash_nothing_is_booked(
+        self, owner: User, asked: AskedSeries, lane: Lane
+    ) -> None:
+        booked(lane, start=at(0), end=at(10 * DAY))
+        answer = book_series(owner=owner, asked=asked, leaves_out=True)
+        assert isinstance(answer, SeriesRefused)
+        assert not Series.objects.exists()
+
+    def test_rules_count_all_of_them_together(self, owner: User, asked: AskedSeries) -> None:
+        policy = Policy.objects.create(week_hours=2)
+        found = preview(owner=owner, asked=asked)  # Tuesday to Friday
+        assert told(found) == ["", "", "rules_broken", "rules_broken"]
+        policy.week_hours, policy.bookings_ahead = None, 3
+        policy.save()
+        assert told(preview(owner=owner, asked=asked)) == ["", "", "", "rules_broken"]
+        booked(asked.lane, owner, start=at(600), end=at(660))
+        assert told(preview(owner=owner, asked=asked)) == ["", "", "rules_broken", "rules_broken"]
+
+    def test_one_that_overlaps_the_next_of_its_own_is_told(
+        self, owner: User, asked: AskedSeries
+    ) -> None:
+        long = replace(asked, end=asked.start + timedelta(hours=30))
+        found = preview(owner=owner, asked=long)
+        assert told(found) == ["", "slot_taken", "", "slot_taken"]
+        assert isinstance(found, tuple)
+        assert "Another one of this series" in str(found[1].refusal)
+
+    def test_each_waits_for_approval_where_the_lane_wants_it(
+        self, owner: User, asked: AskedSeries
+    ) -> None:
+        Policy.objects.create(approval="always")
+        found = preview(owner=owner, asked=asked)
+        assert isinstance(found, tuple)
+        assert all(each.is_asked for each in found)
+        answer = made(book_series(owner=owner, asked=asked))
+        assert {each.state for each in answer.bookings} == {State.PENDING}
+
+    def test_one_that_has_passed_is_told(
+        self, owner: User, asked: AskedSeries, moment: Moment
+    ) -> None:
+        moment.set(90)
+        assert told(preview(owner=owner, asked=asked)) == ["in_the_past", "", "", ""]
+
+    @pytest.mark.parametrize(
+        ("changed", "expected"),
+        [
+            ({"pattern": Pattern(Every.DAY)}, "no_end"),
+            ({"pattern": Pattern(Every.DAY, count=0)}, "bad_count"),
+            ({"pattern": Pattern(Every.DAY, count=101)}, "bad_count"),
+            ({"pattern": Pattern(Every.DAY, until=date(2031, 1, 1))}, "too_many"),
+            ({"pattern": Pattern(Every.DAY, until=date(2029, 1, 1))}, "no_day"),
+            ({"zone": "Nowhere/At_All"}, "unknown_zone"),
+            ({"zone": ""}, "unknown_zone"),
+            ({"start": at(60)}, "not_local"),
+            ({"end": wall("2030-01-15 13:00")}, "ends_before_start"),
+            ({"start": wall("9998-01-01 00:00"), "end": wall("9998-01-02 00:00")}, "too_far"),
+            ({"end": wall("9998-01-01 00:00")}, "too_far"),
+            ({"kind": "model"}, "wrong_kind"),
+            ({"purpose": "x" * 201}, "bad_purpose"),
+        ],
+    )
+    def test_refused_wishes(
+        self, owner: User, asked: AskedSeries, changed: dict[str, Any], expected: str
+    ) -> None:
+        wish = replace(asked, **changed)
+        for answer in (preview(owner=owner, asked=wish), book_series(owner=owner, asked=wish)):
+            assert isinstance(answer, Refusal)
+            assert answer.code == expected
+
+    def test_a_lane_that_is_disabled_takes_none(self, owner: User, asked: AskedSeries) -> None:
+        Lane.objects.update(enabled=False)
+        asked.lane.refresh_from_db()
+        answer = preview(owner=owner, asked=asked)
+        assert isinstance(answer, Refusal)
+        assert answer.code == "lane_disabled"
+
+    def test_the_queries_do_not_grow_with_the_series(
+        self, owner: User, asked: AskedSeries, django_assert_max_num_queries: Any
+    ) -> None:
+        long = replace(asked, pattern=Pattern(Every.DAY, count=60))
+        with django_assert_max_num_queries(20):
+            made(book_series(owner=owner, asked=long))
+
+
+class TestChanging:
+    """This one is changed as any booking is; several at once are, all or none."""
+
+    @pytest.fixture
+    def rows(self, owner: User, asked: AskedSeries) -> list[Booking]:
+        return list(made(book_series(owner=owner, asked=asked)).bookings)
+
+    def test_this_and_following_or_all(
+        self, rows: list[Booking], owner: User, moment: Moment
+    ) -> None:
+        assert days(cancel_series(rows[2], actor=owner, span=Span.FOLLOWING)) == [2, 3]
+        moment.set(90)  # in the middle of the first, which goes on
+        assert days(cancel_series(rows[0], actor=owner)) == [1]
+        assert Booking.objects.get(state=State.CONFIRMED).pk == rows[0].pk
+        assert code(cancel_series(rows[0], actor=owner)) == "too_late"  # type: ignore[arg-type]
+
+    def test_only_ones_own(self, rows: list[Booking], lane: Lane, owner: User) -> None:
+        stranger = builders.person("stranger")
+        answer = cancel_series(rows[0], actor=stranger)
+        assert isinstance(answer, Refusal)
+        assert answer.code == "not_yours"
+        assert days(cancel_series(rows[0], actor=builders.administrator())) == [0, 1, 2, 3]
+        single = booked(lane, owner)
+        answer = cancel_series(single, actor=owner)
+        assert isinstance(answer, Refusal)
+        assert answer.code == "wrong_state"
+
+    @pytest.mark.parametrize("hours", [1, -0.5, 24, 36])
+    def test_all_move_by_as_much(self, rows: list[Booking], owner: User, hours: float) -> None:
+        by = timedelta(hours=hours)
+        answer = move_series(
+            rows[0], actor=owner, start=rows[0].start + by, end=rows[0].end + by + by / 100
+        )
+        assert not isinstance(answer, Refusal), answer
+        assert [b.start - a.start for a, b in zip(rows, answer, strict=True)] == [by] * 4
+
+    def test_one_that_cannot_move_keeps_all(
+        self, rows: list[Booking], owner: User, lane: Lane
+    ) -> None:
+        booked(lane, start=at(2 * DAY + 120), end=at(2 * DAY + 180))
+        answer = move_series(rows[0], actor=owner, start=at(120), end=at(180))
+        assert isinstance(answer, Refusal)
+        assert answer.code == "slot_taken"
+        assert list(
+            Booking.objects.filter(series=rows[0].series).values_list("start", flat=True)
+        ) == [each.start for each in rows]
+
+    def test_through_a_change_of_clocks_the_wall_is_kept(
+        self, owner: User, asked: AskedSeries
+    ) -> None:
+        start = wall("2030-03-30 09:00")
+        berlin = replace(asked, start=start, end=start + timedelta(hours=1), zone="Europe/Berlin")
+        first, second, *_ = made(book_series(owner=owner, asked=berlin)).bookings
+        assert (first.start.hour, second.start.hour) == (8, 7)
+        hour = timedelta(hours=1)
+        answer = move_series(first, actor=owner, start=first.start + hour, end=first.end + hour)
+        assert not isinstance(answer, Refusal)
+        assert [each.start.hour for each in answer[:2]] == [9, 8]
+
+
+class TestLateChanges:
+    """Moving or shortening within the time of late cancelling leaves what is given up counted."""
+
+    @pytest.fixture
+    def booking(self, lane: Lane, owner: User) -> Booking:
+        Policy.objects.create(late_cancel_minutes=120, day_hours=4)
+        return booked(lane, owner, start=at(60), end=at(180))
+
+    def test_shortened_late(self, booking: Booking, lane: Lane, owner: User) -> None:
+        done(services.move(booking, actor=owner, start=at(60), end=at(90)))
+        lapsed = Booking.objects.get(state=State.CANCELLED)
+        assert (lapsed.start, lapsed.end, lapsed.lapse) == (at(90), at(180), "late_cancel")
+        assert (
+            code(
+                services.book(
+                    owner=owner, lane=lane, kind="gpu", preset=None, start=at(200), end=at(330)
+                )
+            )
+            == "rules_broken"
+        )
+
+    def test_moved_away_late(self, booking: Booking, owner: User) -> None:
+        done(services.move(booking, actor=owner, start=at(120), end=at(240)))
+        lapsed = Booking.objects.get(state=State.CANCELLED)
+        assert (lapsed.start, lapsed.end) == (at(60), at(120))
+
+    def test_to_another_lane_late(self, booking: Booking, owner: User) -> None:
+        other = builders.lane("other")
+        done(services.move(booking, actor=owner, start=at(60), end=at(180), lane=other))
+        lapsed = Booking.objects.get(state=State.CANCELLED)
+        assert (lapsed.lane, lapsed.start, lapsed.end) == (booking.lane, at(60), at(180))
+
+    def test_not_in_time_not_by_others_and_not_once_begun(
+        self, booking: Booking, owner: User, moment: Moment
+    ) -> None:
+        moment.set(-70)
+        done(services.move(booking, actor=owner, start=at(60), end=at(150)))
+        moment.set(0)
+        administrator = builders.administrator()
+        done(services.move(booking, actor=administrator, start=at(60), end=at(140)))
+        moment.set(70)
+        done(services.move(booking, actor=owner, start=at(60), end=at(130)))
+        assert not Booking.objects.filter(state=State.CANCELLED).exists()
