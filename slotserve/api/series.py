@@ -56,7 +56,7 @@ class SeriesSerializer(serializers.ModelSerializer[Series]):
         fields = ("id", "owner", "zone", "every", "days", "until", "count", "bookings")
 
 
-class PreviewSerializer(serializers.Serializer[Any]):
+class SeriesPreviewSerializer(serializers.Serializer[Any]):
     """What a series would be."""
 
     occurrences = OccurrenceSerializer(many=True)
@@ -116,7 +116,7 @@ class SeriesViewSet(
         return {**super().get_serializer_context(), "now": clock.database_now()}
 
     @extend_schema(
-        request=NewSeriesSerializer, responses={200: PreviewSerializer, 201: SeriesSerializer}
+        request=NewSeriesSerializer, responses={200: SeriesPreviewSerializer, 201: SeriesSerializer}
     )
     def create(self, request: Request) -> Response:
         """Book a series, all or none; with `leave_out` without what clashes. With `preview`: 200
