@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from bookings.policy_rows import Policy
 from bookings.querysets import BookingQuerySet
 from bookings.series_rows import Series
+from bookings.share_rows import BookingShare
 from bookings.states import (
     LONGEST_COMMENT,
     OCCUPYING,
@@ -26,7 +27,17 @@ from bookings.states import (
 )
 from lanes.models import Lane, Preset, PresetRevision
 
-__all__ = ["OCCUPYING", "Booking", "Kind", "Lapse", "Policy", "Series", "State", "Status"]
+__all__ = [
+    "OCCUPYING",
+    "Booking",
+    "BookingShare",
+    "Kind",
+    "Lapse",
+    "Policy",
+    "Series",
+    "State",
+    "Status",
+]
 
 
 class TstzRange(Func):
@@ -109,6 +120,9 @@ class Booking(models.Model):
         default="",
         db_default="",
         help_text="Quotas count it whole: it was cancelled late, or nobody came.",
+    )
+    owner_since = models.DateTimeField(
+        null=True, editable=False, help_text="Since when it is its owner's, if it was another's."
     )
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"

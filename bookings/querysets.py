@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 
+from bookings.share_rows import BookingShare
 from bookings.states import OCCUPYING
 
 if TYPE_CHECKING:
@@ -18,6 +19,19 @@ class BookingQuerySet(models.QuerySet["Booking"]):
     def visible_to(self, user: User | AnonymousUser) -> Self:
         """All for whoever is logged in (the calendar is shared), none for a stranger."""
         return self.all() if user.is_authenticated else self.none()
+
+    def of_people(self, user: User | AnonymousUser) -> Self:
+        """Those that concern this person: their own, those shared with them, for administrators
+        all."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_staff:
+            return self.all()
+        return self.filter(models.Q(owner=user) | models.Q(pk__in=_shared_with(user)))
+
+    def shared_with(self, user: User) -> Self:
+        """Those of others that this person may use beside them."""
+        return self.filter(pk__in=_shared_with(user))
 
     def others(self, pk: int | None) -> Self:
         """All but that one; all, without one."""
@@ -36,3 +50,7 @@ class BookingQuerySet(models.QuerySet["Booking"]):
         """Those that hold some of [start, end) on the lane, by start."""
         held = self.filter(lane=lane_pk, state__in=OCCUPYING, end__gt=start, start__lt=end)
         return held.order_by("start", "pk")
+
+
+def _shared_with(user: User) -> models.QuerySet[BookingShare, int]:
+    return BookingShare.objects.filter(member=user).values_list("booking_id", flat=True)

@@ -107,7 +107,9 @@ def _usable_since(booking: Booking) -> datetime | None:
     is_it = Q(revision__preset=booking.preset_id)
     server = Runtime.objects.filter(is_it, lane=booking.lane_id, ended_at=None, phase=Phase.READY)
     ready_at = server.values_list("ready_at", flat=True).first()
-    return max(booking.active_from, ready_at) if ready_at else None
+    if not ready_at:
+        return None
+    return max(booking.active_from, ready_at, booking.owner_since or ready_at)
 
 
 def _release(book: Rulebook, held: Held) -> Answer:

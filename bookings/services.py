@@ -1,4 +1,4 @@
-"""The one service that books, moves, extends, approves, restores and gives back.
+"""The one service that books, moves, extends, approves, restores, shares and gives back or away.
 
 Pages, REST, admin and commands call these and nothing else. Each answers the booking as it is
 then, or a refusal; nothing was written when it refuses.
@@ -26,10 +26,24 @@ from bookings.rules import (
     time_objection,
 )
 from bookings.settling import GONE, Answer, lock, place, settle, tell
+from bookings.sharing import end_share, share
+from bookings.transfers import transfer
 from lanes import clock
 from lanes.models import Lane, Preset
 
-__all__ = ["approve", "book", "cancel", "extend", "move", "reject", "release", "restore"]
+__all__ = [
+    "approve",
+    "book",
+    "cancel",
+    "end_share",
+    "extend",
+    "move",
+    "reject",
+    "release",
+    "restore",
+    "share",
+    "transfer",
+]
 
 
 def book(  # noqa: PLR0913 - what is wished, all by name

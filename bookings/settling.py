@@ -1,6 +1,7 @@
 """How a booking is settled: one transaction, locks in one order, the database as last referee.
 
-Locks: the member's row, then lanes by primary key, then the booking. `now` is read after them.
+Locks: the member's row, and an heir's, by primary key; then lanes by primary key; then the booking.
+`now` is read after them.
 SQLite has one writer at a time instead (IMMEDIATE transactions).
 """
 
@@ -101,11 +102,12 @@ def change(
     *,
     is_for_staff: bool = False,
     to_lane: Lane | None = None,
+    to_owner: User | None = None,
 ) -> Answer:
     """Settle a change of a booking that is still to come or in progress."""
 
     def under_lock() -> Answer:
-        held = hold(booking, actor, to_lane)
+        held = hold(booking, actor, to_lane, to_owner)
         if isinstance(held, Refusal):
             return held
         return _objection(held, is_for_staff=is_for_staff) or work(held)
@@ -113,26 +115,36 @@ def change(
     return settle(under_lock)
 
 
-def hold(booking: Booking, actor: User, to_lane: Lane | None = None) -> Held | Refusal:
+def hold(
+    booking: Booking, actor: User, to_lane: Lane | None = None, to_owner: User | None = None
+) -> Held | Refusal:
     """Lock a booking with its owner and lanes, and read it anew."""
     seen = Booking.objects.filter(pk=booking.pk).values_list("owner_id", "lane_id").first()
     if seen is None:
         return GONE
     owner_pk, lane_pk = seen
-    lanes = lock(owner_pk, {lane_pk, to_lane.pk if to_lane else lane_pk})
+    heir = [to_owner.pk] if to_owner else []
+    lanes = lock(owner_pk, {lane_pk, to_lane.pk if to_lane else lane_pk}, heir=heir)
     now = clock.database_now()
     found = Booking.objects.select_for_update(no_key=True, of=("self",))
     fresh = found.select_related("lane", "owner", "preset").get(pk=booking.pk)
-    if fresh.lane_id != lane_pk:  # moved between the first look and the locks
+    if (
+        fresh.owner_id,
+        fresh.lane_id,
+    ) != seen:  # moved or given away between the first look and the locks
         return BUSY
     if to_lane and to_lane.pk not in lanes:
         return GONE
     return Held(fresh, actor, lanes, now)
 
 
-def lock(owner_pk: int, lane_pks: Collection[int]) -> dict[int, Lane]:
-    """Lock the member, then the lanes by primary key; those that exist, as they are now."""
-    list(User.objects.select_for_update(no_key=True).filter(pk=owner_pk).values_list("pk"))
+def lock(
+    owner_pk: int, lane_pks: Collection[int], *, heir: Collection[int] = ()
+) -> dict[int, Lane]:
+    """Lock the member (and the one who is to have the booking), then the lanes, each by primary
+    key; the lanes that exist, as they are now."""
+    members = User.objects.select_for_update(no_key=True).filter(pk__in={owner_pk, *heir})
+    list(members.order_by("pk").values_list("pk"))
     lanes = Lane.objects.select_for_update(no_key=True).filter(pk__in=lane_pks).order_by("pk")
     return {lane.pk: lane for lane in lanes}
 
@@ -181,14 +193,23 @@ def tell(
 def tell_rule(booking: Booking, done: str, now: datetime, *, minutes: int = 0) -> None:
     """The same where no person did it but a rule; `done` is one of BY_RULE."""
     owner = booking.owner.username
-    sentence = said(BY_RULE[done], owner=owner, minutes=minutes, **_what_and_when(booking, now))
+    sentence = said(BY_RULE[done], owner=owner, minutes=minutes, **what_and_when(booking, now))
     _tell(booking, booking.lane, (f"booking.{done}", sentence), now, None)
+
+
+def tell_words(
+    booking: Booking, done: str, words: str, now: datetime, actor: User, **people: str
+) -> None:
+    """The same in words of one's own, which may say {actor}, {what}, {start} and {end}, too."""
+    facts = {**people, **what_and_when(booking, now)}
+    sentence = said(words, actor=actor.username, **facts)
+    _tell(booking, booking.lane, (f"booking.{done}", sentence), now, actor)
 
 
 def tell_series(bookings: Sequence[Booking], actor: User, now: datetime) -> None:
     """The same of a series that its owner booked."""
     first, last = bookings[0], bookings[-1]
-    facts = _what_and_when(first, now) | {"end": _what_and_when(last, now)["end"]}
+    facts = what_and_when(first, now) | {"end": what_and_when(last, now)["end"]}
     sentence = said(BOOKED_SERIES, actor=actor.username, count=len(bookings), **facts)
     _tell(first, first.lane, ("series.created", sentence), now, actor)
 
@@ -197,7 +218,7 @@ def _tell(
     booking: Booking, lane: Lane, event: tuple[str, str], now: datetime, actor: User | None
 ) -> None:
     kind, sentence = event
-    add_event(lane, now, kind, sentence, actor=actor)
+    add_event(lane, now, kind, sentence, actor=actor, booking=booking.pk)
     ticks.plan_soon()
     who = actor.pk if actor else "rules"
     log.info("%s booking=%s lane=%s actor=%s", kind, booking.pk, lane.slug, who)
@@ -205,13 +226,14 @@ def _tell(
 
 def _sentence(booking: Booking, done: str, actor: User, now: datetime) -> Words:
     """Who did what with whose booking, such as "ada moved the booking of bo: …"."""
-    facts = _what_and_when(booking, now)
+    facts = what_and_when(booking, now)
     if booking.owner_id == actor.pk:
         return said(OWN[done], actor=actor.username, **facts)
     return said(OF_OTHERS[done], actor=actor.username, owner=booking.owner.username, **facts)
 
 
-def _what_and_when(booking: Booking, now: datetime) -> dict[str, str | At]:
+def what_and_when(booking: Booking, now: datetime) -> dict[str, str | At]:
+    """What sentences about a booking say of it: `what`, `start` and `end`."""
     zone = timezone.get_default_timezone()
     what = booking.preset.slug if booking.preset else said("the whole GPU")
     return {
@@ -226,6 +248,11 @@ def _objection(held: Held, *, is_for_staff: bool) -> Refusal | None:
         return NOT_ADMINISTRATOR
     if not held.booking.is_changeable_by(held.actor):
         return NOT_YOURS
+    return over_objection(held)
+
+
+def over_objection(held: Held) -> Refusal | None:
+    """A booking that was given up, or is over."""
     if held.booking.state not in OCCUPYING:
         return Refusal(
             "wrong_state", said("This booking is {state} already.", state=held.booking.state)

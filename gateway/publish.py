@@ -19,6 +19,7 @@ from gateway.edge.table import (
     CATALOGUE_PART,
     LANE_PREFIX,
     PRESETS_PART,
+    SHARES_PART,
     SLOT_TOKENS_PART,
     TOKENS_PART,
     Head,
@@ -27,7 +28,7 @@ from gateway.edge.table import (
 )
 from gateway.models import TableState
 from gateway.route_catalogue import preset_names, read_catalogue, read_presets
-from gateway.route_facts import read_lanes
+from gateway.route_facts import read_lanes, read_shares
 from gateway.route_lane import lane_route
 from gateway.route_tokens import read_slot_tokens, read_tokens
 from lanes import clock
@@ -83,11 +84,13 @@ def number(*, is_new: bool = False) -> tuple[int, Encoded]:
 
 
 def encode_facts(now: datetime) -> Encoded:
-    """Every part, encoded: tokens, presets, catalogue, and one for each lane; twelve queries."""
+    """Every part, encoded: tokens, shares, presets, catalogue, and one for each lane; thirteen
+    queries."""
     drain, lanes, presets = settings.SLOTSERVE_DRAIN_SECONDS, read_lanes(now), read_presets()
     values = {
         TOKENS_PART: read_tokens(now),
         SLOT_TOKENS_PART: read_slot_tokens(now),
+        SHARES_PART: read_shares(now),
         PRESETS_PART: preset_names(presets),
         CATALOGUE_PART: read_catalogue(presets, lanes),
         **{LANE_PREFIX + lane.slug: lane_route(lane, drain) for lane in lanes},

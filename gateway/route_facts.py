@@ -8,9 +8,9 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import F
-from django.db.models.functions import Greatest
+from django.db.models.functions import Coalesce, Greatest
 
-from bookings.models import Booking, State
+from bookings.models import Booking, BookingShare, State
 from gateway.edge.table import Grant
 from lanes.estimates import load_estimates
 from lanes.models import Lane, PresetFailure, Runtime
@@ -96,6 +96,19 @@ def read_lanes(now: datetime) -> list[LaneFacts]:
     ]
 
 
+def read_shares(now: datetime) -> dict[str, list[int]]:
+    """Who may use the slots of others, by the booking's key; one query."""
+    shared = BookingShare.objects.filter(
+        booking__state=State.CONFIRMED,
+        booking__end__gt=now - KEPT,
+        booking__start__lt=_until(now),
+    )
+    people: dict[str, list[int]] = defaultdict(list)
+    for booking, member in shared.order_by("pk").values_list("booking_id", "member_id"):
+        people[str(booking)].append(member)
+    return dict(people)
+
+
 def _lanes() -> Iterable[Mapping[str, Any]]:
     """Lanes with their orders; a lane that has none yet has None for what that says."""
     return Lane.objects.order_by("pk").values(
@@ -143,12 +156,16 @@ def _failures() -> dict[tuple[int, int | None], Failing]:
 
 def _grants(now: datetime) -> dict[int, list[Grant]]:
     """The confirmed bookings of the next days, those in progress and those just over, by lane."""
-    until = now + timedelta(days=settings.SLOTSERVE_TABLE_DAYS)
-    rows = Booking.objects.filter(state=State.CONFIRMED, end__gt=now - KEPT, start__lt=until)
-    # Of 20,000 rows most of the time goes into making times: the database finds the later one.
-    active_from = Greatest("start", "confirmed_at")
+    rows = Booking.objects.filter(state=State.CONFIRMED, end__gt=now - KEPT, start__lt=_until(now))
+    # Of 20,000 rows most of the time goes into making times: the database finds the latest one.
+    active_from = Greatest("start", "confirmed_at", Coalesce("owner_since", "start"))
     fields = ("lane_id", "pk", "owner_id", active_from, "end", "preset__slug")
     grants: dict[int, list[Grant]] = defaultdict(list)
     for lane, pk, owner, start, end, preset in rows.order_by("start").values_list(*fields):
         grants[lane].append(Grant(pk, owner, start.timestamp(), end.timestamp(), preset))
     return grants
+
+
+def _until(now: datetime) -> datetime:
+    """Before when a booking must begin to be in the table."""
+    return now + timedelta(days=settings.SLOTSERVE_TABLE_DAYS)

@@ -11,7 +11,13 @@ LONGEST = 500  # characters of a sentence or reason, as the columns hold them
 
 
 def add_event(
-    lane: Lane, at: datetime, kind: str, sentence: str, *, actor: User | None = None
+    lane: Lane,
+    at: datetime,
+    kind: str,
+    sentence: str,
+    *,
+    actor: User | None = None,
+    booking: int | None = None,
 ) -> None:
     """Add a sentence to the lane's history, cut to what the column holds.
 
@@ -24,4 +30,5 @@ def add_event(
         sentence=sentence[:LONGEST],
         words=kept_of(sentence),
         actor=actor,
+        booking_id_for=booking,
     )

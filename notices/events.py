@@ -21,6 +21,8 @@ class Event(models.TextChoices):
     STARTING = "starting", _("Slot is about to start")
     ENDING = "ending", _("Slot is about to end")
     RELEASED = "released", _("Slot released early")
+    TRANSFERRED = "transferred", _("Booking transferred")
+    SHARED = "shared", _("Booking shared with you")
     FAILURE = "failure", _("Model failed, the default serves")
     RECOVERED = "recovered", _("Failed model runs again")
     OUTSIDER = "outsider", _("Foreign process in a slot")

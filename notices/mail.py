@@ -72,7 +72,11 @@ def message_of(
             headers={"Auto-Submitted": "auto-generated"},
         )
         mail.attach_alternative(render_to_string("notices/mail.html", context), "text/html")
-        if booking is not None and notice.kind in OF_CHANGES and booking.owner_id == person.pk:
+        if (
+            booking is not None
+            and notice.kind in OF_CHANGES | {"transferred"}
+            and booking.owner_id == person.pk
+        ):
             mail.attach(_calendar(booking, notice))
     return mail
 

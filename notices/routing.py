@@ -17,7 +17,10 @@ from notices.preferences import channels_for, preference_of
 
 NEWS_FOR = timedelta(days=1)  # what could not be sent for so long is none
 MOST_AT_ONCE = 200
-_FROM_BELOW = (Event.FAILURE, Event.RECOVERED, Event.OUTSIDER, Event.HOST)
+_FROM_BELOW = (
+    *(Event.FAILURE, Event.RECOVERED, Event.OUTSIDER, Event.HOST),
+    *(Event.TRANSFERRED, Event.SHARED),
+)
 
 
 def route(now: datetime) -> int:

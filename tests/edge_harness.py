@@ -6,7 +6,7 @@ import socket
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from gateway.edge.table import (
     Grant,
     Head,
     LaneRoute,
+    SharedGrant,
     SlotToken,
     Table,
     TokenEntry,
@@ -93,6 +94,11 @@ def grant(
     return Grant(booking_id, owner, start, end, preset)
 
 
+def shared(one: Grant, *guests: int) -> SharedGrant:
+    """The same booking, shared with these."""
+    return SharedGrant(**asdict(one), guest_ids=frozenset(guests))
+
+
 @dataclass
 class Publisher:
     """Stores tables as the product's publisher does, without asking whether it may."""
@@ -108,6 +114,7 @@ class Publisher:
         confirmed_at: float | None = None,
         version: int | None = None,
         entries: dict[str, TokenEntry] | None = None,
+        shares: dict[int, list[int]] | None = None,
         is_quiet: bool = False,
     ) -> Head:
         """A next table with these lanes."""
@@ -117,6 +124,9 @@ class Publisher:
         others = {name: each for name, each in given.items() if name not in slots}
         values = {"tokens": others, "slot-tokens": slots, "presets": PRESETS}
         self.parts = {name: encode_part(value) for name, value in values.items()}
+        if shares is not None:
+            by_key = {str(booking): people for booking, people in shares.items()}
+            self.parts["shares"] = encode_part(by_key)
         self.parts |= {f"lane:{each.slug}": encode_part(each) for each in lanes}
         digests = {name: digest_of(payload) for name, payload in self.parts.items()}
         at = time.time() if confirmed_at is None else confirmed_at

@@ -8,7 +8,7 @@ import pytest
 from gateway.edge.queue import Turn
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked, Caller
-from gateway.edge.table import digest_of
+from gateway.edge.table import digest_of, with_guests
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import MEMBER, OWNER, Running, key_of, lane
@@ -98,6 +98,23 @@ async def test_the_owner_of_the_booking_may_fill_the_whole_queue() -> None:
     world.later(5)
     mine = [world.arrive(owner=OWNER) for _ in range(6)]
     assert [each in world.waiting for each in mine] == [False] + [True] * 4 + [False]
+
+
+async def test_the_owner_of_a_slot_that_is_shared_is_one_of_several() -> None:
+    world = World(queue_per_lane=4)
+    world.hold(b="smol", slots=1, booked="a")
+    world.later(5)
+    table = world.gate.table_in_force()
+    assert table is not None
+    lanes = {
+        slug: with_guests(each, {7: frozenset({MEMBER})}) for slug, each in table.lanes.items()
+    }
+    ours = replace(table, lanes=lanes)
+    world.gate.table = lambda: ours
+    mine = [world.arrive(owner=OWNER) for _ in range(4)]
+    assert [each in world.waiting for each in mine] == [False, True, True, False]
+    theirs = [world.arrive(owner=MEMBER) for _ in range(3)]
+    assert [each in world.waiting for each in theirs] == [True, True, False]
 
 
 @pytest.fixture

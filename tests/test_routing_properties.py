@@ -1,4 +1,4 @@
-"""Routing whatever the table: nobody but the owner is ever routed into a slot."""
+"""Routing whatever the table: only the owner and guests are ever routed into a slot."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from gateway.edge.endings import Running, ending
 from gateway.edge.refusals import STATUSES, EdgeRefusal
 from gateway.edge.routing import Asked, Caller, Route, choose
-from gateway.edge.table import Grant, LaneRoute, Table, TokenEntry, Upstream
+from gateway.edge.table import Grant, LaneRoute, SharedGrant, Table, TokenEntry, Upstream
 
 OWNERS = st.integers(1, 3)
 NAMES = st.sampled_from(["a", "b", "c", "alias", "nope", "auto", "", None])
@@ -16,12 +16,20 @@ PHASES = st.sampled_from(["stopped", "starting", "ready", "draining", "stopping"
 
 
 @st.composite
+def grant_of(draw: st.DrawFn, number: int, start: float, end: float) -> Grant:
+    """A booking, shared or not."""
+    given = (number, draw(OWNERS), start, end, draw(PRESET))
+    guests = draw(st.none() | st.frozensets(OWNERS))
+    return Grant(*given) if guests is None else SharedGrant(*given, guest_ids=guests)
+
+
+@st.composite
 def grants(draw: st.DrawFn) -> tuple[Grant, ...]:
     """Bookings that do not overlap, in any order."""
     edges = sorted(draw(st.sets(st.integers(0, 100), max_size=8)))
     pairs = zip(edges[::2], edges[1::2], strict=False)
     made = [
-        Grant(number, draw(OWNERS), float(start), float(end), draw(PRESET))
+        draw(grant_of(number, float(start), float(end)))
         for number, (start, end) in enumerate(pairs)
     ]
     return tuple(draw(st.permutations(made)))
@@ -72,13 +80,13 @@ CALLERS = st.sampled_from([None, "digest-1", "digest-2", "digest-3", "x"]).map(C
 
 
 @given(tables(), CALLERS, ASKED, TIMES)
-def test_nobody_but_the_owner_is_routed_into_a_slot(
+def test_only_the_owner_and_guests_are_routed_into_a_slot(
     table: Table, caller: Caller, asked: Asked, now: float
 ) -> None:
     route = choose(table, caller, asked, now)
     if isinstance(route, Route):
         active = [one for one in route.lane.grants if one.start <= now < one.end]
-        assert all(one.owner_id == route.token.owner_id for one in active)
+        assert all(route.token.owner_id in one.people for one in active)
         assert all(one.preset is not None for one in active)
         assert route.token == table.tokens[caller.digest or ""]
 
@@ -126,7 +134,7 @@ def test_a_request_never_runs_on_in_anothers_slot_longer_than_the_drain(
             continue
         found = ending(lane, Running(owner, lane.upstream), now, drain)
         for grant in lane.grants:
-            if grant.owner_id != owner and grant.end > max(now, grant.start + drain):
+            if owner not in grant.people and grant.end > max(now, grant.start + drain):
                 assert found is not None
                 assert found.at <= max(now, grant.start + drain)
 
@@ -135,6 +143,6 @@ def test_a_request_never_runs_on_in_anothers_slot_longer_than_the_drain(
 def test_nothing_ends_a_request_on_its_own_quiet_lane(table: Table, owner: int, now: float) -> None:
     for lane in table.lanes.values():
         is_quiet = not lane.draining and not (lane.cut and lane.generation > 1)
-        others = [one for one in lane.grants if one.owner_id != owner and one.end > now]
+        others = [one for one in lane.grants if owner not in one.people and one.end > now]
         if is_quiet and not others and lane.upstream is not None:
             assert ending(lane, Running(owner, lane.upstream), now, 30.0) is None

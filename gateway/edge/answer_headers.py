@@ -88,14 +88,14 @@ def _own_end(route: Route, grant: Grant) -> float:
     for each in route.lane.grants:
         if each.start > end:
             break
-        if (each.owner_id, each.preset) == (grant.owner_id, grant.preset):
+        if each.admits(route.token.owner_id) and each.preset == grant.preset:
             end = max(end, each.end)
     return end
 
 
 def _coming(lane: LaneRoute, owner_id: int, now: float) -> Grant | None:
     """The next booking of somebody else."""
-    later = (each for each in lane.grants if each.start > now and each.owner_id != owner_id)
+    later = (each for each in lane.grants if each.start > now and not each.admits(owner_id))
     return next(later, None)
 
 

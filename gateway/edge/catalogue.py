@@ -98,7 +98,7 @@ def _outlook(lane: LaneRoute, owner_id: int, now: float) -> _Outlook:
         if grant.preset is not None:
             booked.setdefault(grant.preset, grant.start)
         if grant.start <= free_at < grant.end and (
-            grant.owner_id != owner_id or grant.preset is None
+            grant.preset is None or not grant.admits(owner_id)
         ):
             free_at = grant.end
     return _Outlook(lane, free_at if free_at > now else None, booked)

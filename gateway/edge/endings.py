@@ -60,10 +60,10 @@ def _drain(lane: LaneRoute, now: float) -> Ending | None:
 
 
 def _another(lane: LaneRoute, running: Running, now: float, drain_seconds: float) -> Ending | None:
-    """The first booking of somebody else that lasts longer than the drain time."""
+    """The first booking that does not admit them and that lasts longer than the drain time."""
     for grant in lane.grants:
         at = grant.start + drain_seconds
-        if grant.owner_id != running.owner_id and grant.end > max(now, at):
+        if not grant.admits(running.owner_id) and grant.end > max(now, at):
             words = f"lane '{lane.slug}' has been booked by another member."
             return Ending(at, refuse("model_switching", words, grant.end - max(now, at)))
     return None

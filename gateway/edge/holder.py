@@ -19,6 +19,7 @@ from gateway.edge.table import (
     CATALOGUE_PART,
     LANE_PREFIX,
     PRESETS_PART,
+    SHARES_PART,
     SLOT_TOKENS_PART,
     TOKENS_PART,
     Head,
@@ -28,9 +29,11 @@ from gateway.edge.table import (
     decode_head,
     decode_lane,
     decode_presets,
+    decode_shares,
     decode_slot_tokens,
     decode_tokens,
     digest_of,
+    with_guests,
 )
 from gateway.edge.valkey import BROKEN
 from wire.edges import TABLE_CHANNEL, TABLE_HEAD, TABLE_PARTS
@@ -150,6 +153,7 @@ class TableHolder:
             return
         self._parsed = {name: parsed.get(name, self._parsed.get(name)) for name in head.parts}
         self._digests = dict(head.parts)
+        shares = self._parsed.get(SHARES_PART, {})
         self.table = Table(
             version=head.version,
             confirmed_at=head.confirmed_at,
@@ -160,7 +164,7 @@ class TableHolder:
             presets=self._parsed.get(PRESETS_PART, {}),
             catalogue=self._parsed.get(CATALOGUE_PART, {}),
             lanes={
-                lane.slug: lane
+                lane.slug: with_guests(lane, shares)
                 for name, lane in self._parsed.items()
                 if name.startswith(LANE_PREFIX)
             },
@@ -191,6 +195,8 @@ def _parse(name: str, payload: bytes | str, digest: str) -> Any:
             return decode_presets(payload)
         if name == CATALOGUE_PART:
             return decode_catalogue(payload)
+        if name == SHARES_PART:
+            return decode_shares(payload)
         return decode_lane(payload) if name.startswith(LANE_PREFIX) else payload
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise TableError(f"the route table's part {name} is of another format: {error}") from error

@@ -109,15 +109,11 @@ def candidates(
     if isinstance(token, EdgeRefusal):
         return token
     lanes = permitted(table, token, request.lane)
-    own = _own(table, token.owner_id, now)
-    if own:
-        own = tuple([lane for lane in own if _is_asked(lane.slug, token, request.lane)])
+    own = _own(table, token, request, now)
     if is_stale and not own:
         return verdicts.gateway_stale(now - table.confirmed_at)
     if not lanes:
         return verdicts.no_lane(request.lane)
-    if request.lane is None and len(own) > 1:
-        own = _booked_for(own, table, request, now) or own
     return Candidates(table, token, own or tuple(lanes))
 
 
@@ -142,7 +138,7 @@ def serve(
 ) -> Route | EdgeRefusal:
     """Whether this one lane serves the request now, in the order of refusals."""
     grant, until = grant_at(lane, now)
-    if grant is not None and grant.owner_id != token.owner_id:
+    if grant is not None and not grant.admits(token.owner_id):
         return verdicts.gpu_reserved(lane, grant, now)
     if grant is not None and grant.preset is None:
         return verdicts.gpu_exclusive(lane, grant, now)
@@ -191,27 +187,46 @@ def _is_asked(slug: str, token: TokenEntry, named: str | None) -> bool:
     return (named is None or slug == named) and (not token.lanes or slug in token.lanes)
 
 
-def _own(table: Table, owner_id: int, now: float) -> tuple[LaneRoute, ...]:
-    """The lanes that are this person's at the moment; remembered until that changes."""
-    known = table.own_lanes.get(owner_id)
+def _own(table: Table, token: TokenEntry, request: Asked, now: float) -> tuple[LaneRoute, ...]:
+    """The lanes of the caller's bookings in progress that are meant; else of those shared with
+    them, unless another model is named: nobody is kept from a free lane by what others share."""
+    known = _admitting(table, token.owner_id, now)
+    if not (known.lanes or known.shared):
+        return ()
+    own, shared = (
+        tuple([lane for lane in lanes if _is_asked(lane.slug, token, request.lane)])
+        for lanes in (known.lanes, known.shared)
+    )
+    if request.lane is not None:
+        return own or shared
+    if own:
+        return (_booked_for(own, table, request, now) or own) if len(own) > 1 else own
+    return shared if request.name is None else _booked_for(shared, table, request, now)
+
+
+def _admitting(table: Table, person_id: int, now: float) -> OwnLanes:
+    """The lanes whose slot is open to this person at the moment; remembered until that changes."""
+    known = table.own_lanes.get(person_id)
     if known is None or not known.since <= now < known.until:
-        known = table.own_lanes[owner_id] = find_own_lanes(table, owner_id, now)
-    return known.lanes
+        known = table.own_lanes[person_id] = find_own_lanes(table, person_id, now)
+    return known
 
 
-def find_own_lanes(table: Table, owner_id: int, now: float) -> OwnLanes:
-    """The lanes whose booking in progress is this person's, and until when these are all."""
-    lanes, until = [], math.inf
+def find_own_lanes(table: Table, person_id: int, now: float) -> OwnLanes:
+    """The lanes whose booking in progress admits this person, and until when these are all."""
+    own: list[LaneRoute] = []
+    shared: list[LaneRoute] = []
+    until = math.inf
     for lane in table.lanes.values():
-        if not lane.may_be_of(owner_id):
+        if not lane.may_admit(person_id):
             continue
-        left = (one for one in lane.grants if one.owner_id == owner_id and one.end > now)
+        left = (one for one in lane.grants if one.end > now and one.admits(person_id))
         grant = next(left, None)
         if grant is not None and grant.start <= now:
-            lanes.append(lane)
+            (own if grant.owner_id == person_id else shared).append(lane)
         if grant is not None:
             until = min(until, grant.end if grant.start <= now else grant.start)
-    return OwnLanes(tuple(lanes), now, until)
+    return OwnLanes(tuple(own), tuple(shared), now, until)
 
 
 def wanted_slug(table: Table, request: Asked) -> str | None:

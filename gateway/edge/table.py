@@ -6,7 +6,7 @@ when their digest changes. All times are seconds since 1970 by the database's cl
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 import orjson
@@ -17,6 +17,7 @@ SLOT_TOKENS_PART = "slot-tokens"  # a release that does not know them never lear
 PRESETS_PART = "presets"
 CATALOGUE_PART = "catalogue"
 LANE_PREFIX = "lane:"
+SHARES_PART = "shares"  # an edge that does not know it admits owners alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,32 @@ class Grant:
     start: float  # from when it is active: max(start, confirmed_at)
     end: float
     preset: str | None  # slug; None: the whole GPU
+
+    @property
+    def people(self) -> frozenset[int]:
+        """Those whom it admits."""
+        return frozenset((self.owner_id,))
+
+    def admits(self, person_id: int) -> bool:
+        """Whether this person may use the slot."""
+        return person_id == self.owner_id
+
+
+@dataclass(frozen=True, slots=True)
+class SharedGrant(Grant):
+    """One whose owner shares it. Made by edges alone: as a part of a lane, an edge of a release
+    before would not understand it and take no table at all."""
+
+    guest_ids: frozenset[int] = frozenset()
+
+    @property
+    def people(self) -> frozenset[int]:
+        """Its owner and who may use it beside them."""
+        return self.guest_ids | {self.owner_id}
+
+    def admits(self, person_id: int) -> bool:
+        """Whether this person may use the slot."""
+        return person_id == self.owner_id or person_id in self.guest_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +102,17 @@ class LaneRoute:
     retry_at: float | None = None
     unreachable: bool = False  # nothing is known of its host: all of this may be old
     grants: tuple[Grant, ...] = ()  # kept in order of start, whatever order they are given in
-    _owner_ids: frozenset[int] = field(init=False, repr=False, compare=False)
+    _people: frozenset[int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Sort the grants, so that a look-up may stop at the first one that is yet to start."""
         object.__setattr__(self, "grants", tuple(sorted(self.grants, key=lambda one: one.start)))
-        object.__setattr__(self, "_owner_ids", frozenset(one.owner_id for one in self.grants))
+        people = (person for one in self.grants for person in one.people)
+        object.__setattr__(self, "_people", frozenset(people))
 
-    def may_be_of(self, owner_id: int) -> bool:
-        """Whether any of its bookings is this person's; spares a look at each for all others."""
-        return owner_id in self._owner_ids
+    def may_admit(self, person_id: int) -> bool:
+        """Whether any of its bookings admits this person; spares a look at each for all others."""
+        return person_id in self._people
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +154,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class OwnLanes:
-    """The lanes whose booking in progress is a person's, which holds in [since, until)."""
+    """The lanes whose booking in progress admits a person, which holds in [since, until)."""
 
-    lanes: tuple[LaneRoute, ...]
+    lanes: tuple[LaneRoute, ...]  # booked by the person
+    shared: tuple[LaneRoute, ...]  # booked by somebody who shares the slot with the person
     since: float
     until: float
 
@@ -205,6 +234,18 @@ def decode_presets(payload: bytes) -> dict[str, str]:
     return dict(orjson.loads(payload))
 
 
+def decode_shares(payload: bytes) -> dict[int, frozenset[int]]:
+    """The "shares" part: for each booking that is shared, who may use it beside its owner."""
+    return {int(pk): frozenset(map(int, people)) for pk, people in orjson.loads(payload).items()}
+
+
+def with_guests(lane: LaneRoute, shares: Mapping[int, frozenset[int]]) -> LaneRoute:
+    """The lane, whose bookings admit those with whom they are shared."""
+    if not any(grant.booking_id in shares for grant in lane.grants):
+        return lane
+    return replace(lane, grants=tuple(_with_guests(grant, shares) for grant in lane.grants))
+
+
 def decode_catalogue(payload: bytes) -> dict[str, ModelInfo]:
     """The "catalogue" part."""
     return {slug: ModelInfo(**_tuples(raw)) for slug, raw in orjson.loads(payload).items()}
@@ -217,6 +258,11 @@ def decode_lane(payload: bytes) -> LaneRoute:
     if raw["upstream"] is not None:
         raw["upstream"] = Upstream(**_tuples(raw["upstream"]))
     return LaneRoute(**raw)
+
+
+def _with_guests(grant: Grant, shares: Mapping[int, frozenset[int]]) -> Grant:
+    guests = shares.get(grant.booking_id)
+    return SharedGrant(**asdict(grant), guest_ids=guests) if guests else grant
 
 
 def _tuples(raw: dict[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def gpu_reserved(lane: LaneRoute, grant: Grant, now: float) -> EdgeRefusal:
 
 
 def gpu_exclusive(lane: LaneRoute, grant: Grant, now: float) -> EdgeRefusal:
-    """503: the caller's own whole-GPU slot, so no model server runs."""
+    """503: a whole-GPU slot that is open to the caller, so no model server runs."""
     words = (
         f"you have booked the whole GPU of lane '{lane.slug}' until {moment(grant.end)}, "
         "so no model server runs there."

@@ -228,7 +228,7 @@ class Waiters:
     def _no_place(self, turn: Turn, refusal: EdgeRefusal) -> EdgeRefusal | None:
         """Why the queue has no place for it: all are taken, or half of them by this person.
 
-        Who has booked the lane is alone there and may take all.
+        Who has booked the lane for nobody else is alone there and may take all.
         """
         most, slug = self._config.queue_per_lane, refusal.lane
         waiting, share = self.queue.waiting.get(slug, 0), max(1, most // 2)
@@ -237,7 +237,7 @@ class Waiters:
         if waiting < share:
             return None  # so nobody has more than that
         mine = self.queue.held_by(turn.owner, slug)
-        if mine < share or self._has_booked(turn, slug):
+        if mine < share or self._is_alone(turn, slug):
             return None
         return verdicts.share_full(slug, mine, refusal.retry_after)
 
@@ -246,12 +246,12 @@ class Waiters:
         token = table.tokens.get(digest) if table is not None and digest is not None else None
         return token.owner_id if token is not None else None
 
-    def _has_booked(self, turn: Turn, slug: str) -> bool:
-        """Whether the booking of this moment is this person's."""
+    def _is_alone(self, turn: Turn, slug: str) -> bool:
+        """Whether the booking of this moment is for this person and nobody else."""
         table = self._door.table_in_force()
         lane = table.lanes.get(slug) if table is not None else None
         grant = active_grant(lane, self._clock.now()) if lane is not None else None
-        return grant is not None and grant.owner_id == turn.owner
+        return grant is not None and grant.people == {turn.owner}
 
     def _next_change(self) -> float:
         """When a booking begins or ends next, monotonic."""

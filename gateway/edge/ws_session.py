@@ -237,7 +237,7 @@ class Session:
             return None
         now = self._call.parts.clock.now()
         grant = active_grant(lane, now)
-        if grant is not None and grant.owner_id == route.token.owner_id:
+        if grant is not None and grant.admits(route.token.owner_id):
             self._unbooked_since = math.inf
             return None
         self._unbooked_since = min(self._unbooked_since, now)

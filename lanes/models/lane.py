@@ -50,9 +50,14 @@ class LaneEvent(models.Model):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
 
+    booking_id_for = models.BigIntegerField(null=True, help_text="The booking it is about, if any.")
+
     class Meta:
         ordering: ClassVar = ["-at", "-pk"]
-        indexes: ClassVar = [models.Index(fields=["lane", "-at"], name="lanes_event_newest")]
+        indexes: ClassVar = [
+            models.Index(fields=["lane", "-at"], name="lanes_event_newest"),
+            models.Index(fields=["booking_id_for", "-at"], name="lanes_event_of_booking"),
+        ]
 
     def __str__(self) -> str:
         return self.sentence

@@ -29,6 +29,7 @@ STATUS_OF = {
     "too_late": status.HTTP_409_CONFLICT,
     "lane_disabled": status.HTTP_409_CONFLICT,
     "not_free": status.HTTP_409_CONFLICT,
+    "is_owner": status.HTTP_409_CONFLICT,
     "exists": status.HTTP_409_CONFLICT,
     "in_use": status.HTTP_409_CONFLICT,
     "archived": status.HTTP_409_CONFLICT,
