@@ -33,10 +33,10 @@ NOT_YOURS_NOW = marked(
 def transfer(booking: Booking, *, actor: User, to: User) -> Answer:
     """Give a booking to another member, from now on.
 
-    Times, preset, commitment and pin stay, and so does the wait of a pending one; it leaves its series; with whom it was
-    shared is its new owner's to say. The new owner's rules judge it as it is but for its start,
-    which they did not choose. Refusals: unknown_member, is_owner, rules_broken (RulesBroken),
-    needs_approval, not_yours, wrong_state, too_late, busy.
+    Times, preset, commitment and pin stay, and so does the wait of a pending one. It leaves its
+    series, and with whom it is shared is its new owner's to say. The new owner's rules judge it as
+    it is but for its start, which they did not choose. Refusals: unknown_member, is_owner,
+    rules_broken (RulesBroken), needs_approval, not_yours, wrong_state, too_late, busy.
     """
     return change(booking, actor, partial(_transfer, to.pk), to_owner=to)
 

@@ -53,6 +53,38 @@ def receipt_of(booking: Booking, now: datetime) -> Receipt:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class PersonUse:
+    """What one person asked for in a booking's slot; its owner, a guest, or one removed since."""
+
+    name: str  # empty: of somebody whose account was deleted
+    requests: int
+    refused: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+def use_by_person(booking: Booking) -> tuple[PersonUse, ...]:
+    """Who asked for how much, by name; one query."""
+    records = UsageRecord.objects.filter(booking_id_for=booking.pk)
+    counted = records.values("owner__username").annotate(
+        requests=Count("pk"),
+        refused=Count("pk", filter=~Q(code="")),
+        prompt=Sum("prompt_tokens"),
+        completion=Sum("completion_tokens"),
+    )
+    return tuple(
+        PersonUse(
+            row["owner__username"] or "",
+            row["requests"],
+            row["refused"],
+            row["prompt"] or 0,
+            row["completion"] or 0,
+        )
+        for row in counted.order_by("owner__username")
+    )
+
+
 def _shares(booking: Booking, first: datetime, last: datetime) -> Shares:
     if booking.state != State.CONFIRMED or last <= first:
         return Shares()

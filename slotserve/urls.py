@@ -8,6 +8,7 @@ from slotserve.web import (
     administration,
     announcements,
     approvals,
+    booking,
     bookings,
     calendar,
     calendar_feed,
@@ -68,6 +69,12 @@ urlpatterns = [
         r"^calendar/bookings/(?P<pk>\d{1,18})/move/$", calendar_moves.page, name="move-booking"
     ),
     path("bookings/", bookings.mine, name="bookings"),
+    re_path(r"^bookings/(?P<pk>\d{1,18})/$", booking.page, name="booking"),
+    re_path(r"^bookings/(?P<pk>\d{1,18})/end/$", booking.end, name="booking-end"),
+    re_path(r"^bookings/(?P<pk>\d{1,18})/load/$", booking.load, name="booking-load"),
+    re_path(r"^bookings/(?P<pk>\d{1,18})/share/$", booking.share, name="booking-share"),
+    re_path(r"^bookings/(?P<pk>\d{1,18})/unshare/$", booking.end_share, name="booking-unshare"),
+    re_path(r"^bookings/(?P<pk>\d{1,18})/transfer/$", booking.transfer, name="booking-transfer"),
     path("bookings/<int:pk>/extend/", bookings.extend, name="extend"),
     re_path(
         r"^bookings/(?P<pk>\d{1,18})/(?P<name>release|cancel|approve|reject)/$",

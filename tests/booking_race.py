@@ -11,6 +11,7 @@ import random
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
@@ -33,7 +34,14 @@ from lanes import clock  # noqa: E402
 from lanes.models import Lane  # noqa: E402
 from lanes.refusals import Refusal  # noqa: E402
 from tests import builders  # noqa: E402
-from tests.booking_race_sizes import PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS, SERIES  # noqa: E402
+from tests.booking_race_sizes import (  # noqa: E402
+    GIVEN,
+    PROCESSES,
+    QUOTA,
+    RAW_ROUNDS,
+    ROUNDS,
+    SERIES,
+)
 
 HOUR = timedelta(hours=1)
 QUARTERS = 192  # of hours, among which starts are drawn: room for many, too little for all
@@ -154,6 +162,37 @@ def book_series_at_once(number: int, barrier: Barrier, day: datetime) -> list[di
     return answers
 
 
+def give_around(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """Everybody gives one booking to another, shares it, or cancels and restores it."""
+    actor, booking = member(number), Booking.objects.get()
+    answers = []
+    barrier.wait()
+    for turn in range(ROUNDS):
+        other = member((number + turn) % PROCESSES)
+        deeds: list[Callable[[], Booking | Refusal]] = [
+            partial(services.transfer, booking, actor=actor, to=other),
+            partial(services.share, booking, actor=actor, member=other),
+            partial(services.end_share, booking, actor=actor, member=other),
+            partial(services.cancel, booking, actor=actor),
+            partial(services.restore, booking, actor=actor),
+        ]
+        answers.append(answer_of(deeds[(number + turn) % len(deeds)]()))
+    return answers
+
+
+def give_to_one(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """Everybody gives a booking of their own to one member, whose quota has not room for all."""
+    owner, heir = member(number), member(0)
+    own = services.book(
+        owner=owner, lane=Lane.objects.get(slug="lane-0"), kind="gpu", preset=None,
+        start=day + number * HOUR, end=day + (number + 1) * HOUR,
+    )  # fmt: skip
+    barrier.wait()
+    if isinstance(own, Refusal) or number == 0:
+        return []
+    return [answer_of(services.transfer(own, actor=owner, to=heir))]
+
+
 def insert_past_the_service(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
     """Bare inserts of the same row: only the database is left to refuse them."""
     owner, lane = member(number), Lane.objects.get(slug="lane-0")
@@ -179,6 +218,8 @@ SCENARIOS: dict[str, Callable[[int, Barrier, datetime], list[dict[str, Any]]]] =
         move_the_same,
         book_up_to_a_quota,
         book_series_at_once,
+        give_around,
+        give_to_one,
         insert_past_the_service,
     )
 }
@@ -201,7 +242,9 @@ def prepare(scenario: str, day: datetime) -> None:
     Policy.objects.all().delete()
     if scenario == "book_up_to_a_quota":
         Policy.objects.create(bookings_ahead=QUOTA)
-    if scenario == "move_the_same":
+    if scenario == "give_to_one":
+        Policy.objects.create(bookings_ahead=GIVEN)
+    if scenario in {"move_the_same", "give_around"}:
         builders.booking(
             owner=member(0), lane=lanes[0], kind="gpu", preset=None, start=day, end=day + HOUR
         )

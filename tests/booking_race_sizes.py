@@ -5,3 +5,4 @@ ROUNDS = 8
 RAW_ROUNDS = 3  # PostgreSQL finds a deadlock among bare inserts only after a second
 QUOTA = 10  # bookings that a member may have ahead
 SERIES = 5  # bookings of one series
+GIVEN = 3  # bookings ahead that an heir may have, her own among them

@@ -114,7 +114,7 @@ class Publisher:
         confirmed_at: float | None = None,
         version: int | None = None,
         entries: dict[str, TokenEntry] | None = None,
-        shares: dict[int, list[int]] | None = None,
+        shares: dict[Any, Any] | None = None,
         is_quiet: bool = False,
     ) -> Head:
         """A next table with these lanes."""

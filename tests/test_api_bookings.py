@@ -246,3 +246,53 @@ def test_what_a_booking_is_for_is_told_to_its_owner_and_administrators(
     }
     assert made["purpose"] == "a paper"
     assert shown == {"member": "", "administrator": "a paper"}
+
+
+def made(owner: User, lane: Lane) -> str:
+    now = clock.database_now()
+    start = now + timedelta(hours=1)
+    return f"{URL}{builders.booking(lane=lane, owner=owner, start=start).pk}/"
+
+
+def test_a_booking_is_given_to_another_member(client: APIClient, owner: User, lane: Lane) -> None:
+    url, heir = made(owner, lane), builders.person("heir")
+    answer = client.post(f"{url}transfer/", {"member": "heir"}, format="json")
+    assert (answer.status_code, answer.json()["owner"]) == (200, "heir")
+    again = client.post(f"{url}transfer/", {"member": "owner"}, format="json")
+    assert (again.status_code, again.json()["code"]) == (403, "not_yours")
+    assert signed_in(heir).post(f"{url}cancel/").status_code == 200
+
+
+def test_it_is_shared_and_that_is_ended(client: APIClient, owner: User, lane: Lane) -> None:
+    url, guest = made(owner, lane), builders.person("guest")
+    answer = client.post(f"{url}shares/", {"member": "guest"}, format="json")
+    assert (answer.status_code, answer.json()["shared_with"]) == (200, ["guest"])
+    assert client.post(f"{url}shares/", {"member": "guest"}, format="json").status_code == 409
+    assert signed_in(guest).get(url).json()["shared_with"] == ["guest"]
+    assert signed_in(builders.person("stranger")).get(url).json()["shared_with"] == []
+    assert client.delete(f"{url}shares/guest/").json()["shared_with"] == []
+    assert client.delete(f"{url}shares/guest/").status_code == 404
+    assert client.delete(f"{url}shares/nobody/").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["transfer", "shares"])
+@pytest.mark.parametrize("body", [{}, {"member": "nobody"}, {"member": None}, {"to": "owner"}, [1]])
+def test_a_bad_member_is_refused(
+    client: APIClient, owner: User, lane: Lane, name: str, body: Any
+) -> None:
+    answer = client.post(f"{made(owner, lane)}{name}/", body, format="json")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+
+
+def test_a_decision_takes_a_comment(client: APIClient, owner: User, lane: Lane) -> None:
+    Lane.objects.update(needs_approval=True)
+    start = clock.database_now() + timedelta(hours=1)
+    waiting = builders.booking(lane=lane, owner=owner, start=start, state="pending")
+    administrator = signed_in(builders.administrator())
+    url = f"{URL}{waiting.pk}/"
+    answer = administrator.post(f"{url}reject/", {"comment": "exam week"}, format="json")
+    assert (answer.status_code, answer.json()["decision"]) == (200, "exam week")
+    assert client.get(url).json()["decision"] == "exam week"
+    assert signed_in(builders.person("stranger")).get(url).json()["decision"] == ""
+    long = administrator.post(f"{url}approve/", {"comment": "x" * 201}, format="json")
+    assert long.status_code == 400

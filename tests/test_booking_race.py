@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.booking_race_sizes import PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS, SERIES
+from tests.booking_race_sizes import GIVEN, PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS, SERIES
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_SECONDS = 240
@@ -134,6 +134,22 @@ def test_a_series_is_booked_whole_by_one_and_by_no_other(database: Database) -> 
     assert codes(outcome) == {"": ROUNDS, "series_clash": ROUNDS * (PROCESSES - 1)}
     assert len(outcome["held"]) == ROUNDS * SERIES
     assert overlaps(outcome) == []
+
+
+def test_what_everybody_gives_away_and_cancels_is_one_persons_in_the_end(
+    database: Database,
+) -> None:
+    outcome = database.race("give_around")
+    expected = {"", "busy", "is_owner", "exists", "not_found", "wrong_state", "not_yours"}
+    assert set(codes(outcome)) <= expected
+    assert codes(outcome)[""] > 0
+    assert len(outcome["held"]) <= 1
+
+
+def test_an_heirs_quota_holds_however_many_give_to_her_at_once(database: Database) -> None:
+    outcome = database.race("give_to_one")
+    assert codes(outcome) == {"": GIVEN - 1, "rules_broken": PROCESSES - GIVEN}
+    assert len(outcome["held"]) == PROCESSES
 
 
 def test_past_the_service_the_database_alone_lets_one_through(database: Database) -> None:

@@ -160,6 +160,7 @@ def test_who_was_given_it_late_has_the_time_of_a_no_show_before_her(
 ) -> None:
     Policy.objects.create(no_show_minutes=10)
     preset = builders.preset()
+    assert preset.current is not None
     booking = booked(lane, kind="model", preset=preset)
     Runtime.objects.create(
         lane=lane,

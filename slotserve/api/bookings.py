@@ -20,6 +20,7 @@ from lanes import clock, fitting
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody, check_empty
+from slotserve.api.booking_people import PeopleActions
 from slotserve.api.errors import refuse
 from slotserve.api.fields import AwareDateTimeField, is_true
 from slotserve.api.permissions import OTHER_LANE, may_use_lane
@@ -39,6 +40,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
     purpose = serializers.SerializerMethodField()
     decision_comment = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()
+    shared_with = serializers.SerializerMethodField()
 
     class Meta:
         model = Booking
@@ -59,6 +61,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
             "released_at",
             "first_request_at",
             "lapse",
+            "shared_with",
             "warnings",
         )
 
@@ -73,6 +76,12 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
     def get_decision_comment(self, booking: Booking) -> str:
         """What was said with the decision; for the owner and administrators."""
         return booking.decision_comment_for(self.context["request"].user)
+
+    def get_shared_with(self, booking: Booking) -> list[str]:
+        """Names, for its owner, administrators and those who are among them; else none."""
+        user, people = self.context["request"].user, [each.member for each in booking.shares.all()]
+        is_shown = booking.is_changeable_by(user) or user in people
+        return [each.username for each in people] if is_shown else []
 
     def get_status(self, booking: Booking) -> str:
         """Where it stands at the view's moment."""
@@ -131,7 +140,10 @@ FILTERS = [
 
 @extend_schema_view(list=extend_schema(parameters=FILTERS))
 class BookingViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Booking]
+    PeopleActions,
+    mixins.ListModelMixin,
+    mixins.RetrieveModelMixin,
+    viewsets.GenericViewSet[Booking],
 ):
     """Bookings: see, make, move, release, extend, cancel; approve and reject."""
 
@@ -147,7 +159,7 @@ class BookingViewSet(
         found = Booking.objects.visible_to(self.request.user).select_related(
             "lane", "owner", "preset__current__model_file"
         )
-        found = found.prefetch_related("lane__gpus")
+        found = found.prefetch_related("lane__gpus", "shares__member")
         if self.action != "list":
             return found
         query = self.request.query_params
@@ -240,11 +252,6 @@ class BookingViewSet(
         """Turn a pending booking down (administrators)."""
         return self._decide(services.reject)
 
-    def _decide(self, service: Service) -> Response:
-        asked = DecisionSerializer(data=self.request.data)
-        asked.is_valid(raise_exception=True)
-        return self._change(service, comment=asked.validated_data["comment"])
-
     @extend_schema(request=None, responses={201: MadeTokenSerializer})
     @action(detail=True, methods=["post"], write_scope=Scope.ADMIN, is_for_members=True)
     def token(self, request: Request, pk: str) -> Response:
@@ -255,6 +262,11 @@ class BookingViewSet(
             return refuse(made)
         shown = {**TokenSerializer(made[0]).data, "token": made[1]}
         return Response(shown, status=status.HTTP_201_CREATED)
+
+    def _decide(self, service: Service) -> Response:
+        asked = DecisionSerializer(data=self.request.data)
+        asked.is_valid(raise_exception=True)
+        return self._change(service, comment=asked.validated_data["comment"])
 
     def _change(self, service: Service, **values: Any) -> Response:
         if not values:

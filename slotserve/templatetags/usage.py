@@ -2,6 +2,8 @@
 
 from django import template
 
+from bookings.policy_words import length_words
+
 register = template.Library()
 
 
@@ -21,3 +23,9 @@ def percent(share: float | None) -> str:
 def unlocalized(number: float) -> str:
     """As programs read it, whatever the language."""
     return f"{number:.6g}"
+
+
+@register.filter
+def minutes(seconds: float) -> str:
+    """Seconds as a length, such as 1 h 30 min."""
+    return length_words(seconds / 60)

@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -42,6 +43,8 @@ CHANGES = {
     "approve": (services.approve, marked("Approved.")),
     "reject": (services.reject, marked("Turned down.")),
 }
+
+DECISIONS = {"approve", "reject"}
 
 
 @members_only
@@ -97,6 +100,7 @@ def mine(request: HttpRequest) -> HttpResponse:
     own = Booking.objects.filter(owner=user).select_related("lane", "preset", "owner")
     context = {
         "current": rows(own.current(now), user, now),
+        "shared": rows(_shared(user, now), user, now),
         "past": rows(own.past(now)[:PAST_SHOWN], user, now),
         "waiting": _waiting(user, now),
         "back": request.path,
@@ -110,7 +114,8 @@ def change(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     """Release, cancel, approve or reject; then back to the page that has the button."""
     booking = get_object_or_404(Booking.objects.visible_to(request.user), pk=pk)
     service, words = CHANGES[name]
-    say(request, service(booking, actor=member(request)), _(words))
+    said = {"comment": request.POST.get("comment", "")} if name in DECISIONS else {}
+    say(request, service(booking, actor=member(request), **said), _(words))
     return redirect(came_from(request, reverse("bookings")))
 
 
@@ -168,6 +173,12 @@ def _end_at(booking: Booking, end: datetime, actor: User) -> Booking | Refusal:
     if end > booking.end:
         return services.extend(booking, actor=actor, end=end)
     return services.move(booking, actor=actor, start=booking.start, end=end)
+
+
+def _shared(user: User, now: datetime) -> QuerySet[Booking]:
+    """Those of others that this member may use."""
+    theirs = Booking.objects.shared_with(user).current(now)
+    return theirs.select_related("lane", "preset", "owner")
 
 
 def _waiting(user: User, now: datetime) -> object:

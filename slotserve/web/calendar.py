@@ -131,9 +131,10 @@ def _links(span: Span, sought: Sought, form: str, page_before: int) -> dict[str,
 
 
 def back_to(request: HttpRequest) -> str:
-    """The calendar as it was, when its address is named."""
+    """The calendar as it was, or the booking's page, when its address is named."""
     page_before = request.POST.get("next") or request.GET.get("next", "")
-    return page_before if page_before.startswith(reverse("calendar")) else reverse("calendar")
+    is_ours = page_before.startswith((reverse("calendar"), reverse("bookings")))
+    return page_before if is_ours else reverse("calendar")
 
 
 def _body(request: HttpRequest) -> dict[str, Any]:

@@ -33,9 +33,9 @@ def feed(request: HttpRequest, secret: str) -> HttpResponse:
 @members_only
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponse:
-    """One of the caller's own bookings as a file."""
-    own = Booking.objects.filter(owner=member(request)).select_related("lane", "preset", "entry")
-    booking = get_object_or_404(own, pk=pk)
+    """One of the caller's bookings, or one that is shared with them, as a file."""
+    theirs = Booking.objects.of_people(request.user).select_related("lane", "preset", "entry")
+    booking = get_object_or_404(theirs, pk=pk)
     response = HttpResponse(file_of(booking, member(request)), content_type=TYPE)
     response["Content-Disposition"] = f'attachment; filename="booking-{booking.pk}.ics"'
     return response

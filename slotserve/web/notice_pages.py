@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST, require_safe
 
+from bookings.models import Booking
 from lanes import clock, notices
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
@@ -20,7 +21,14 @@ def page(request: HttpRequest) -> HttpResponse:
     """The newest notices. Looking at them does not take them as read."""
     found = list(notices.notices_of(member(request))[:SHOWN])
     newest = max((notice.pk for notice in found), default=0)
-    return render(request, "notices.html", {"notices": found, "newest": newest})
+    about = {each.booking_id_for for each in found if each.booking_id_for is not None}
+    theirs = Booking.objects.of_people(request.user).filter(pk__in=about)
+    context = {
+        "notices": found,
+        "newest": newest,
+        "bookings": set(theirs.values_list("pk", flat=True)) if about else set(),
+    }
+    return render(request, "notices.html", context)
 
 
 @members_only

@@ -62,12 +62,12 @@ def offers(refusal: Offering | None, typed: dict[str, str]) -> list[Offer]:
         end = slot.end.replace(second=0, microsecond=0)
         if start < end:
             begins = (
-                {"begins": "now"} if slot.is_now else {"begins": "later", "start": _picked(start)}
+                {"begins": "now"} if slot.is_now else {"begins": "later", "start": picked(start)}
             )
-            found.append(Offer(start, end, urlencode(typed | begins | {"end": _picked(end)})))
+            found.append(Offer(start, end, urlencode(typed | begins | {"end": picked(end)})))
     return found
 
 
-def _picked(moment: datetime) -> str:
+def picked(moment: datetime) -> str:
     """As a picker of the viewer's zone has it."""
     return timezone.localtime(moment).strftime("%Y-%m-%dT%H:%M")

@@ -1,0 +1,162 @@
+"""The page of one booking, and what its buttons do."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from bookings import services
+from bookings.models import Booking, Kind
+from bookings.refusals import Offering
+from lanes import clock
+from lanes.models import Preset
+from lanes.refusals import Refusal
+from slotserve.api.errors import STATUS_OF
+from slotserve.booking_page import BookingView, view_of
+from slotserve.calendar.moving import parsed
+from slotserve.web.access import members_only
+from slotserve.web.answers import member
+from slotserve.web.rows import offers
+
+Deed = Callable[[Booking], Booking | Refusal]
+GPU = "gpu"
+
+
+@members_only
+@require_safe
+def page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A booking of the caller's, or one that is shared with them; for administrators any."""
+    return _page(request, _found(request, pk))
+
+
+@members_only
+@require_POST
+def end(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give it the end that a button names: a later one extends it, an earlier one shortens it."""
+    value, actor = parsed(request.POST.get("end", "")), member(request)
+    if value is None or timezone.is_naive(value):
+        return redirect("extend", pk)
+
+    def deed(booking: Booking) -> Booking | Refusal:
+        if value > booking.end:
+            return services.extend(booking, actor=actor, end=value)
+        return services.move(booking, actor=actor, start=booking.start, end=value)
+
+    return _done(request, pk, deed, _("The end is changed."))
+
+
+@members_only
+@require_POST
+def load(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have it load another preset, or the whole GPU without one."""
+    what, actor = request.POST.get("what", ""), member(request)
+    preset = Preset.objects.filter(slug=what[:63]).first()
+
+    def deed(booking: Booking) -> Booking | Refusal:
+        kind = Kind.GPU if what == GPU else Kind.MODEL
+        start, end = booking.start, booking.end
+        return services.move(booking, actor=actor, start=start, end=end, kind=kind, preset=preset)
+
+    return _done(request, pk, deed, _("What is loaded is changed."))
+
+
+@members_only
+@require_POST
+def transfer(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give it to another member."""
+    to, actor = _member(request), member(request)
+    words = _("It is %(name)s's now.") % {"name": to.username}
+    return _done(request, pk, lambda each: services.transfer(each, actor=actor, to=to), words)
+
+
+@members_only
+@require_POST
+def share(request: HttpRequest, pk: int) -> HttpResponse:
+    """Let another member use the slot as well."""
+    guest, actor = _member(request), member(request)
+    words = _("Shared with %(name)s.") % {"name": guest.username}
+    return _done(request, pk, lambda each: services.share(each, actor=actor, member=guest), words)
+
+
+@members_only
+@require_POST
+def end_share(request: HttpRequest, pk: int) -> HttpResponse:
+    """End that; guests leave by the same."""
+    guest, actor = _member(request), member(request)
+    words = _("No longer shared with %(name)s.") % {"name": guest.username}
+
+    def deed(booking: Booking) -> Booking | Refusal:
+        return services.end_share(booking, actor=actor, member=guest)
+
+    return _done(request, pk, deed, words)
+
+
+def _found(request: HttpRequest, pk: int) -> Booking:
+    found = Booking.objects.of_people(request.user)
+    related = found.select_related("lane", "owner", "preset", "decided_by")
+    return get_object_or_404(related, pk=pk)
+
+
+def _member(request: HttpRequest) -> User:
+    """Whom the form names."""
+    return get_object_or_404(User, username=request.POST.get("member", ""))
+
+
+def _done(request: HttpRequest, pk: int, deed: Deed, words: str) -> HttpResponse:
+    """Do it, and show the booking anew; a refusal with what is free instead."""
+    booking = _found(request, pk)
+    done = deed(booking)
+    if isinstance(done, Refusal):
+        return _page(request, _found(request, pk), done)
+    messages.success(request, words)
+    is_still_theirs = Booking.objects.of_people(request.user).filter(pk=pk).exists()
+    return redirect("booking", pk) if is_still_theirs else redirect("bookings")
+
+
+def _page(request: HttpRequest, booking: Booking, refusal: Refusal | None = None) -> HttpResponse:
+    now, viewer = clock.database_now(), member(request)
+    view = view_of(booking, viewer, now)
+    context = {
+        "view": view,
+        "booking": booking,
+        "row": view.row,
+        "here": request.path if refusal is None else f"/bookings/{booking.pk}/",
+        "refusal": refusal,
+        "offers": _offers(booking, refusal),
+    }
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "_booking_state.html", context)
+    context |= _choices(view)
+    status = STATUS_OF.get(refusal.code, 400) if refusal else 200
+    return render(request, "booking.html", context, status=status)
+
+
+def _choices(view: BookingView) -> dict[str, Any]:
+    """What the forms offer, to whoever may change it while it can be changed."""
+    if not (view.is_open and view.row.is_changeable):
+        return {}
+    taken = {view.booking.owner_id, *(guest.member_id for guest in view.guests)}
+    members = list(User.objects.filter(is_active=True).order_by("username"))
+    return {
+        "heirs": [each for each in members if each.pk != view.booking.owner_id],
+        "newcomers": [each for each in members if each.pk not in taken],
+        "presets": _presets(view.booking),
+    }
+
+
+def _presets(booking: Booking) -> QuerySet[Preset]:
+    on_host = Preset.objects.offered().filter(current__model_file__host=booking.lane.host_id)
+    return on_host.order_by("name")
+
+
+def _offers(booking: Booking, refusal: Refusal | None) -> object:
+    what = f"preset:{booking.preset.slug}" if booking.preset else GPU
+    kept = {"lane": booking.lane.slug, "what": what, "purpose": booking.purpose}
+    return offers(refusal if isinstance(refusal, Offering) else None, kept)
