@@ -282,17 +282,3 @@ def test_a_bad_member_is_refused(
 ) -> None:
     answer = client.post(f"{made(owner, lane)}{name}/", body, format="json")
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
-
-
-def test_a_decision_takes_a_comment(client: APIClient, owner: User, lane: Lane) -> None:
-    Lane.objects.update(needs_approval=True)
-    start = clock.database_now() + timedelta(hours=1)
-    waiting = builders.booking(lane=lane, owner=owner, start=start, state="pending")
-    administrator = signed_in(builders.administrator())
-    url = f"{URL}{waiting.pk}/"
-    answer = administrator.post(f"{url}reject/", {"comment": "exam week"}, format="json")
-    assert (answer.status_code, answer.json()["decision"]) == (200, "exam week")
-    assert client.get(url).json()["decision"] == "exam week"
-    assert signed_in(builders.person("stranger")).get(url).json()["decision"] == ""
-    long = administrator.post(f"{url}approve/", {"comment": "x" * 201}, format="json")
-    assert long.status_code == 400

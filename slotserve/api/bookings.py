@@ -122,7 +122,7 @@ class ExtendSerializer(StrictBody):
     end = AwareDateTimeField()
 
 
-class DecisionSerializer(StrictBody):
+class BookingDecisionSerializer(StrictBody):
     """What its owner is told with the decision."""
 
     comment = serializers.CharField(
@@ -240,13 +240,13 @@ class BookingViewSet(
         """Cancel a booking that has not begun."""
         return self._change(services.cancel)
 
-    @extend_schema(request=DecisionSerializer, responses=BookingSerializer)
+    @extend_schema(request=BookingDecisionSerializer, responses=BookingSerializer)
     @action(detail=True, methods=["post"])
     def approve(self, request: Request, pk: str) -> Response:
         """Confirm a pending booking (administrators)."""
         return self._decide(services.approve)
 
-    @extend_schema(request=DecisionSerializer, responses=BookingSerializer)
+    @extend_schema(request=BookingDecisionSerializer, responses=BookingSerializer)
     @action(detail=True, methods=["post"])
     def reject(self, request: Request, pk: str) -> Response:
         """Turn a pending booking down (administrators)."""
@@ -264,7 +264,7 @@ class BookingViewSet(
         return Response(shown, status=status.HTTP_201_CREATED)
 
     def _decide(self, service: Service) -> Response:
-        asked = DecisionSerializer(data=self.request.data)
+        asked = BookingDecisionSerializer(data=self.request.data)
         asked.is_valid(raise_exception=True)
         return self._change(service, comment=asked.validated_data["comment"])
 
