@@ -4,6 +4,7 @@
 what model servers did.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -56,22 +57,27 @@ class Run:
 
 
 def recorded(runs: Iterable[Run], claims: Sequence[Claim], margins: Margins) -> list[Band]:
-    """The bands of servers that ran: each load and drain, and being warm ahead of its slots."""
+    """The bands of servers that ran: each load and drain, and being warm ahead of its slots.
+    `claims` are by start."""
     found = []
+    starts = [claim.start for claim in claims]
     for run in runs:
         if run.started_at < run.loaded_at:
             found.append(Band(BandKind.LOAD, run.started_at, run.loaded_at, run.preset))
         if run.drained_from is not None and run.drained_from < run.ended_at:
             found.append(Band(BandKind.DRAIN, run.drained_from, run.ended_at, run.preset))
-        found += _ahead(run, claims, margins)
+        its = range(bisect_right(starts, run.loaded_at), bisect_right(starts, run.ended_at))
+        found += _ahead(run, claims, its, margins)
     return found
 
 
-def _ahead(run: Run, claims: Sequence[Claim], margins: Margins) -> Iterator[Band]:
-    """From when it was loaded for a slot that found it there."""
-    for number, claim in enumerate(claims):
-        is_its = claim.target is not None and claim.target.preset == run.preset
-        if not is_its or not run.loaded_at < claim.start <= run.ended_at:
+def _ahead(
+    run: Run, claims: Sequence[Claim], its: Iterable[int], margins: Margins
+) -> Iterator[Band]:
+    """From when it was loaded for a slot that found it there; `its`: which claims began on it."""
+    for number in its:
+        claim = claims[number]
+        if claim.target is None or claim.target.preset != run.preset:
             continue
         before = claims[number - 1].end if number else run.loaded_at
         begins = max(run.loaded_at, before, preload_from(claim, margins))
@@ -144,6 +150,6 @@ def _idle(course: Course, at: datetime, loaded: str, until: datetime | None) -> 
 def _draining(
     course: Course, at: datetime, loaded: str, preset: str, claim: Claim | None
 ) -> Iterator[Band]:
-    end = warm_at(at, 0.0, course.drain)
-    if loaded and at < end:
+    if loaded and course.drain > 0:
+        end = warm_at(at, 0.0, course.drain)
         yield Band(BandKind.DRAIN, at, end, preset, claim.booking_id if claim else None)

@@ -1,17 +1,28 @@
 """The calendar's pure parts: spans of days, and entries too narrow to be read put together."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slotserve.calendar.condensing import DENSITIES, Block, Entry, condense
-from slotserve.calendar.spans import FIRST, LAST, View, offset_words, read_day, read_view, span_of
+from slotserve.calendar.condensing import DENSITIES, condense
+from slotserve.calendar.entries import Block, Booked
+from slotserve.calendar.spans import (
+    FIRST,
+    LAST,
+    Span,
+    View,
+    offset_words,
+    read_day,
+    read_view,
+    span_of,
+)
 from tests.builders import at
 
 BERLIN = ZoneInfo("Europe/Berlin")
+VIEWER = 7
 
 
 @pytest.mark.parametrize(
@@ -59,31 +70,39 @@ def test_what_a_zone_is_ahead_of_utc(zone: str, words: str) -> None:
     assert offset_words(at(0), ZoneInfo(zone)) == words
 
 
-def entry(pk: int, start: float, end: float, *, is_mine: bool = False) -> Entry:
-    return Entry(pk, "lane", at(start), at(end), "bob", "", is_mine, False, is_mine, False)
+def span(view: View, zone: tzinfo = UTC) -> Span:
+    return span_of(view, date(2030, 1, 15), zone)
+
+
+def row(pk: int, start: float, end: float, *, is_mine: bool = False) -> Booked:
+    owner = (VIEWER, "me") if is_mine else (VIEWER + 1, "bob")
+    times = (at(start), at(end))
+    return Booked(pk, 1, *times, *owner, "gpu", None, None, "confirmed", None, None)
 
 
 def test_what_can_be_read_stays_as_it_is() -> None:
-    entries = [entry(n, 60 * n, 60 * n + 50) for n in range(6)]
-    assert list(condense(entries, View.WEEK, UTC)) == entries
+    rows = [row(n, 60 * n, 60 * n + 50) for n in range(6)]
+    assert list(condense(rows, VIEWER, span(View.WEEK))) == rows
 
 
 def test_more_of_others_become_one_across_small_gaps_and_ones_own_stay() -> None:
-    others = [entry(n, 60 * n, 60 * n + 50) for n in range(8)]
-    mine = entry(99, 52, 58, is_mine=True)
-    late = entry(8, 600, 610)
-    found = list(condense([*others[:1], mine, *others[1:], late], View.WEEK, UTC))
-    assert found == [mine, Block("lane", at(0), at(470), 8, 8 * 50 * 60), late]
+    others = [row(n, 60 * n, 60 * n + 50) for n in range(8)]
+    mine = row(99, 52, 58, is_mine=True)
+    late = row(8, 600, 610)
+    found = list(condense([*others[:1], mine, *others[1:], late], VIEWER, span(View.WEEK)))
+    block = Block(others[0], others[-1], 8, 8 * 50 * 60)
+    assert found == [mine, block, late]
+    assert (block.start, block.end, block.lane_id) == (at(0), at(470), 1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90), st.booleans()), max_size=60))
 def test_nothing_is_lost_or_moved_by_condensing(gaps: list[tuple[int, int, bool]]) -> None:
-    entries, minute = [], 0
+    rows, minute = [], 0
     for number, (gap, length, is_mine) in enumerate(gaps):
-        entries.append(entry(number, minute + gap, minute + gap + length, is_mine=is_mine))
+        rows.append(row(number, minute + gap, minute + gap + length, is_mine=is_mine))
         minute += gap + length
     for view in DENSITIES:
-        found = list(condense(entries, view, BERLIN))
-        assert sum(one.count if isinstance(one, Block) else 1 for one in found) == len(entries)
-        assert {one for one in entries if one.is_mine} <= set(found)
-        assert {one.start for one in found} <= {one.start for one in entries}
+        found = list(condense(rows, VIEWER, span(view, BERLIN)))
+        assert sum(one.count if isinstance(one, Block) else 1 for one in found) == len(rows)
+        assert {one for one in rows if one.owner_id == VIEWER} <= set(found)
+        assert {one.start for one in found} <= {one.start for one in rows}

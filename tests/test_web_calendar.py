@@ -136,11 +136,38 @@ def test_lanes_are_found_by_slug_name_or_host(
     assert sorted(one["id"] for one in lanes) == names
 
 
-def test_a_month_puts_others_bookings_of_a_day_together(member: Client, lane: Lane) -> None:
-    for number in range(3):
-        book(lane, 60 * number + 60, 60 * number + 110)
-    (block,) = read(member, view="month")["events"]
-    assert (block["title"], block["kinds"]) == ("3 bookings", ["block"])
+def test_many_of_others_are_one_and_have_no_bands_within(member: Client, lane: Lane) -> None:
+    lane.default_preset = None
+    lane.save()
+    for number in range(20):
+        book(lane, 10 + 20 * number, 26 + 20 * number)
+    book(lane, 600, 660)
+    said = read(member)
+    block, single = said["events"]
+    assert (block["title"], block["kinds"]) == ("20 bookings", ["block"])
+    assert block["label"].endswith("5.3 hours booked")
+    assert single["label"].endswith("warm at 21:58")
+    assert [(b["kind"], b["start"][11:]) for b in said["bands"]] == [
+        ("load", "12:07:00"),
+        ("load", "21:57:00"),
+        ("warm", "21:58:30"),
+        ("drain", "23:00:00"),
+    ]
+
+
+def test_who_has_the_feed_already_is_not_sent_it_again(member: Client, lane: Lane) -> None:
+    first = member.get("/calendar/events/", DAY)
+    tag = {"If-None-Match": first["ETag"]}
+    assert member.get("/calendar/events/", DAY, headers=tag).status_code == 304
+    book(lane, 60, 120)
+    assert member.get("/calendar/events/", DAY, headers=tag).status_code == 200
+
+
+def test_a_confirmation_after_the_start_is_when_a_slot_began(member: Client, lane: Lane) -> None:
+    mine = {"owner": builders.person("member")}
+    book(lane, -10, 30, confirmed_at=at(-5), **mine)
+    book(builders.lane("later"), -10, 30, confirmed_at=at(5), **mine)
+    assert {e["lane"]: e["begun"] for e in read(member)["events"]} == {"demo": True, "later": False}
 
 
 @pytest.mark.parametrize("bookings", [1, 12])
@@ -207,7 +234,7 @@ def test_a_day_on_which_clocks_are_changed_has_a_note(member: Client) -> None:
     member.cookies["zone"] = "Europe/Berlin"
     (note,) = read(member, date="2030-03-31")["notes"]
     assert note == ("On 31 March clocks go forward from 02:00 to 03:00: no time between exists.")
-    (note,) = read(member, view="month", date="2030-10-01")["notes"]
+    (note,) = member.get("/calendar/", {"view": "month", "date": "2030-10-01"}).context["notes"]
     assert "clocks go back from 03:00 to 02:00: the 60 minutes before come twice" in note
 
 

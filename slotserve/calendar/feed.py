@@ -1,9 +1,12 @@
 """A span of the calendar as the page's script draws it: times on the viewer's wall, no offsets."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,9 +16,11 @@ from bookings.wall_clock import wall_of
 from bookings.warmth import Band
 from lanes.models import Lane
 from slotserve.calendar import reading, words
-from slotserve.calendar.condensing import Block, Entry, condense
+from slotserve.calendar.condensing import condense
+from slotserve.calendar.entries import Block, Booked, Entry
 from slotserve.calendar.reading import Sought
 from slotserve.calendar.spans import Span, View, offset_words
+from slotserve.calendar.telling import Teller
 from slotserve.calendar.warming import lane_bands
 
 SHORTEST = timedelta(minutes=15)  # shown, where a clock set back hides a booking's length
@@ -27,35 +32,47 @@ SHORTEST_BAND = {
 
 
 def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any]:
-    """Lanes, bookings and bands of a span; six queries, two for a month, which shows no bands."""
+    """Lanes, bookings and bands of a day or week; six queries. Only what is shown by itself is said
+    one by one: thousands of bookings are read and put together as tuples."""
     lanes = reading.lanes_of(sought)
-    margin = reading.reach()
-    rows = reading.booked(reading.held(lanes, span.start - margin, span.end + margin), now)
-    slugs = {lane.pk: lane.slug for lane in lanes}
-    inside = [row for row in rows if row.end > span.start and row.start < span.end]
-    entries = [reading.entry_of(row, slugs[row.lane_id], user, now) for row in inside]
-    entries.sort(key=lambda entry: (entry.lane, entry.start))
-    shown = list(condense(entries, span.view, span.zone))
-    hidden = defaultdict(list)
-    for entry in shown:
-        if isinstance(entry, Block):
-            hidden[entry.lane].append(entry)
-    bands = {} if span.view is View.MONTH else lane_bands(lanes, rows, span.start, span.end, now)
+    start, end, margin = span.start, span.end, reading.reach()
+    rows = reading.booked(reading.held(lanes, start - margin, end + margin), now)
+    inside = [row for row in rows if row.end > start and row.start < end]
+    shown = list(condense(sorted(inside, key=attrgetter("lane_id")), user.pk, span))
+    known = _bearing(rows, shown, span)
+    bands = lane_bands(lanes, known, start, end, now)
+    pen = _Pen(span, user, now, {lane.pk: lane for lane in lanes}, Teller(span.zone))
     return {
         **_frame(span, now),
         "lanes": [_lane(lane) for lane in lanes],
-        "events": _events(shown, lanes, span, of_slots(bands)),
-        "bands": [
-            _band(band, slugs[pk], span)
-            for pk, found in bands.items()
-            for band in _legible(found, span.view, hidden[slugs[pk]])
-        ],
+        "events": _events(shown, pen, of_slots(bands)),
+        "bands": _bands(bands, shown, pen),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Pen:
+    """What is needed to say anything."""
+
+    span: Span
+    user: User
+    now: datetime
+    lanes: Mapping[int, Lane]
+    teller: Teller
+
+
+def _bearing(rows: Iterable[Booked], shown: Iterable[Booked | Block], span: Span) -> list[Booked]:
+    """What bears on bands that are shown: not what is within a block, where none are."""
+    ends = set()
+    for one in shown:
+        ends |= {one.first.pk, one.last.pk} if isinstance(one, Block) else {one.pk}
+    start, end = span.start, span.end
+    return [row for row in rows if row.pk in ends or row.end <= start or row.start >= end]
 
 
 def _frame(span: Span, now: datetime) -> dict[str, Any]:
     return {
-        "view": span.view,
+        "view": span.view.value,
         "date": span.day.isoformat(),
         "first": span.first.isoformat(),
         "last": span.last.isoformat(),
@@ -74,19 +91,22 @@ def _lane(lane: Lane) -> dict[str, Any]:
 
 
 def _events(
-    shown: Iterable[Entry | Block],
-    lanes: Sequence[Lane],
-    span: Span,
-    ahead: Mapping[int | None, list[Band]],
+    shown: Iterable[Booked | Block], pen: _Pen, ahead: Mapping[int | None, list[Band]]
 ) -> list[dict[str, Any]]:
     """By start; each says when its model is warm."""
-    names = {lane.slug: lane.name for lane in lanes}
     said = []
-    for entry in sorted(shown, key=lambda entry: (entry.start, entry.lane)):
-        event = _event(entry, names[entry.lane], span)
-        warm = ahead.get(entry.pk, ()) if isinstance(entry, Entry) else ()
-        if spoken := words.slot_words(warm, entry.start, span.zone):
+    for one in sorted(shown, key=attrgetter("start", "lane_id")):
+        lane = pen.lanes[one.lane_id]
+        if isinstance(one, Block):
+            said.append(_said(one, lane, pen, key=f"{lane.slug}-{exact(one.start)}"))
+            continue
+        entry = reading.entry_of(one, lane.slug, pen.user, pen.now)
+        event = _said(entry, lane, pen, key=str(entry.pk))
+        if spoken := pen.teller.warm(ahead.get(entry.pk, ()), entry.start):
             event["label"] += f", {spoken}"
+        if entry.is_editable:
+            event["seen"] = {"start": exact(one.start), "end": exact(one.end), "lane": lane.slug}
+            event["begun"] = entry.is_begun
         said.append(event)
     return said
 
@@ -99,25 +119,19 @@ def of_slots(bands: Mapping[int, list[Band]]) -> dict[int | None, list[Band]]:
     return found
 
 
-def _event(entry: Entry | Block, lane: str, span: Span) -> dict[str, Any]:
-    start, end = wall_of(entry.start, span.zone), wall_of(entry.end, span.zone)
-    said: dict[str, Any] = {
-        "id": _key(entry),
-        "lane": entry.lane,
-        "start": start.isoformat(timespec="seconds"),
-        "end": (end if end > start else start + SHORTEST).isoformat(timespec="seconds"),
-        "title": words.entry_title(entry),
-        "label": words.entry_label(entry, lane, span.zone),
-        "kinds": _kinds(entry),
+def _said(one: Entry | Block, lane: Lane, pen: _Pen, *, key: str) -> dict[str, Any]:
+    start, end = pen.teller.wall(one.start), pen.teller.wall(one.end)
+    if end <= start:
+        end = (datetime.fromisoformat(start) + SHORTEST).isoformat()
+    return {
+        "id": key,
+        "lane": lane.slug,
+        "start": start,
+        "end": end,
+        "title": pen.teller.title(one),
+        "label": pen.teller.label(one, lane.name),
+        "kinds": _kinds(one),
     }
-    if isinstance(entry, Entry) and entry.is_editable:
-        said["seen"] = {"start": exact(entry.start), "end": exact(entry.end), "lane": entry.lane}
-        said["begun"] = entry.is_begun
-    return said
-
-
-def _key(entry: Entry | Block) -> str:
-    return f"{entry.lane}-{exact(entry.start)}" if isinstance(entry, Block) else str(entry.pk)
 
 
 def _kinds(entry: Entry | Block) -> list[str]:
@@ -132,22 +146,39 @@ def _kinds(entry: Entry | Block) -> list[str]:
     return kinds
 
 
+def _bands(
+    bands: Mapping[int, list[Band]], shown: Iterable[Booked | Block], pen: _Pen
+) -> list[dict[str, Any]]:
+    hidden = defaultdict(list)
+    for one in shown:
+        if isinstance(one, Block):
+            hidden[one.lane_id].append(one)
+    return [
+        _band(band, pen.lanes[pk].slug, pen)
+        for pk, found in bands.items()
+        for band in _legible(found, pen.span.view, hidden[pk])
+    ]
+
+
 def _legible(bands: Iterable[Band], view: View, hidden: Sequence[Block]) -> Iterator[Band]:
-    """Those that are wide enough to be seen, and not of bookings that are put together."""
+    """Those that are wide enough to be seen, and not of bookings that are put together. A lane's
+    blocks follow each other."""
+    starts = [block.start for block in hidden]
     for band in bands:
-        is_hidden = any(block.start <= band.end and band.start <= block.end for block in hidden)
+        before = bisect_right(starts, band.end) - 1
+        is_hidden = before >= 0 and hidden[before].end >= band.start
         if band.end - band.start >= SHORTEST_BAND[view] and not is_hidden:
             yield band
 
 
-def _band(band: Band, lane: str, span: Span) -> dict[str, Any]:
-    start, end = wall_of(band.start, span.zone), wall_of(band.end, span.zone)
+def _band(band: Band, lane: str, pen: _Pen) -> dict[str, Any]:
+    start, end = pen.teller.wall(band.start), pen.teller.wall(band.end)
     return {
         "lane": lane,
-        "kind": band.kind,
-        "start": start.isoformat(timespec="seconds"),
-        "end": max(end, start).isoformat(timespec="seconds"),
-        "words": words.band_words(band, span.zone),
+        "kind": band.kind.value,
+        "start": start,
+        "end": max(end, start),
+        "words": pen.teller.band(band),
     }
 
 

@@ -9,10 +9,11 @@ from django.contrib.auth.models import User
 from bookings.wall_clock import wall_of
 from lanes.models import Lane
 from slotserve.calendar import reading, words
-from slotserve.calendar.condensing import Entry
+from slotserve.calendar.entries import Entry
 from slotserve.calendar.feed import of_slots
 from slotserve.calendar.reading import Sought
 from slotserve.calendar.spans import Span
+from slotserve.calendar.telling import Teller
 from slotserve.calendar.warming import lane_bands
 
 ROWS = 50
@@ -61,12 +62,13 @@ def _lines(entries: list[tuple[Lane, Entry]], span: Span, now: datetime) -> list
     end = max(entry.start for _, entry in entries) + timedelta(seconds=1)
     near = reading.booked(reading.held(lanes, start - reading.reach(), end), now)
     ahead = of_slots(lane_bands(lanes, near, start - reading.reach(), end + reading.reach(), now))
+    teller = Teller(span.zone)
     return [
         Line(
             entry=entry,
             lane=lane.name,
             times=_times(entry, span),
-            warm=words.slot_words(ahead.get(entry.pk, ()), entry.start, span.zone),
+            warm=teller.warm(ahead.get(entry.pk, ()), entry.start),
         )
         for lane, entry in entries
     ]

@@ -39,6 +39,11 @@ class Span:
         return day_start(self.last + DAY, self.zone)
 
     @property
+    def days(self) -> int:
+        """How many."""
+        return (self.last - self.first).days + 1
+
+    @property
     def previous(self) -> date:
         """A day of the span before."""
         return max(self.first - DAY, FIRST)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -12,9 +12,10 @@ from bookings.models import Kind, State
 from bookings.situation import Claim, Target
 from bookings.warmth import Band, Course, Run, bands, recorded
 from lanes import estimates
-from lanes.models import Lane, ManualChoice, Phase, Runtime
+from lanes.models import Lane, ManualChoice, Phase
 from slotserve.calendar import reading
-from slotserve.calendar.reading import Booked
+from slotserve.calendar.entries import Booked
+from slotserve.calendar.reading import Ran
 
 LOADED = (Phase.STARTING, Phase.READY)
 
@@ -26,15 +27,17 @@ class Known:
     now: datetime
     start: datetime
     rows: Mapping[int, list[Booked]]  # confirmed, by lane, by start
-    runs: Mapping[int, list[Runtime]]
+    runs: Mapping[int, list[Ran]]
     choices: Mapping[int, ManualChoice]
     seconds: Mapping[tuple[int, int], float]  # expected of a load, by lane and preset
+    targets: dict[tuple[int, int], Target] = field(default_factory=dict)  # made so far
 
 
 def lane_bands(
     lanes: Sequence[Lane], rows: Collection[Booked], start: datetime, end: datetime, now: datetime
 ) -> dict[int, list[Band]]:
-    """The bands in [start, end), by lane; four queries. `rows` reach back by `reading.reach()`."""
+    """The bands in [start, end), by lane; four queries. `rows` are by start
+    and reach back by `reading.reach()`."""
     known = _known(lanes, rows, start, end, now)
     found = {lane.pk: [*_past(lane, known), *_future(lane, known)] for lane in lanes}
     return {
@@ -57,7 +60,7 @@ def _known(
     pairs = {(row.lane_id, row.preset_id) for row in rows if row.preset_id}
     pairs |= {(lane.pk, lane.default_preset_id) for lane in lanes if lane.default_preset_id}
     pairs |= {(pk, choice.preset_id) for pk, choice in chosen.items() if choice.preset_id}
-    pairs |= {(run.lane_id, run.revision.preset_id) for found in runs.values() for run in found}
+    pairs |= {(run.lane_id, run.preset_id) for found in runs.values() for run in found}
     return Known(now, start, by_lane, runs, chosen, estimates.load_estimates(pairs))
 
 
@@ -66,15 +69,15 @@ def _past(lane: Lane, known: Known) -> list[Band]:
     return recorded((_run(run, known) for run in known.runs.get(lane.pk, ())), claims, margins())
 
 
-def _run(run: Runtime, known: Known) -> Run:
+def _run(run: Ran, known: Known) -> Run:
     ended = run.ended_at or known.now
     loaded = run.ready_at or run.ended_at or run.started_at
     if run.phase == Phase.STARTING and run.ended_at is None:
-        expected = known.seconds.get((run.lane_id, run.revision.preset_id), 0.0)
+        expected = known.seconds.get((run.lane_id, run.preset_id), 0.0)
         loaded = estimates.eta(run.started_at, expected, known.now)
     drain = timedelta(seconds=settings.SLOTSERVE_DRAIN_SECONDS)
     drained = max(run.drain_until - drain, run.started_at) if run.drain_until else None
-    return Run(run.revision.preset.slug, run.started_at, loaded, drained, ended)
+    return Run(run.preset, run.started_at, loaded, drained, ended)
 
 
 def _future(lane: Lane, known: Known) -> list[Band]:
@@ -101,18 +104,25 @@ def _idle(lane: Lane, known: Known, moment: datetime) -> Target | None:
     preset = choice.preset if choice and moment < choice.until else lane.default_preset
     if preset is None:
         return None
-    return Target(preset.pk, preset.slug, known.seconds.get((lane.pk, preset.pk), 0.0))
+    return _target(lane.pk, preset.pk, preset.slug, known)
 
 
 def _loaded(lane: Lane, known: Known) -> str:
     living = (run for run in known.runs.get(lane.pk, ()) if run.ended_at is None)
-    return next((run.revision.preset.slug for run in living if run.phase in LOADED), "")
+    return next((run.preset for run in living if run.phase in LOADED), "")
 
 
 def _claim(row: Booked, known: Known) -> Claim:
     target = None
     if row.kind == Kind.MODEL and row.preset_id and row.preset:
-        seconds = known.seconds.get((row.lane_id, row.preset_id), 0.0)
-        target = Target(row.preset_id, row.preset, seconds)
-    confirmed = row.confirmed_at or row.start
-    return Claim(row.pk, row.owner_id, row.start, row.end, confirmed, target)
+        target = _target(row.lane_id, row.preset_id, row.preset, known)
+    return Claim(row.pk, row.owner_id, row.start, row.end, row.late or row.start, target)
+
+
+def _target(lane: int, preset: int, slug: str, known: Known) -> Target:
+    """One for each lane and preset."""
+    found = known.targets.get((lane, preset))
+    if found is None:
+        found = Target(preset, slug, known.seconds.get((lane, preset), 0.0))
+        known.targets[lane, preset] = found
+    return found

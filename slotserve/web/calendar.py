@@ -4,13 +4,15 @@ import json
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+import orjson
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.http import urlencode
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import conditional_page, require_POST, require_safe
 
 from bookings.models import Booking
 from bookings.refusals import Interval, Offering
@@ -56,11 +58,16 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @members_only
 @require_safe
+@cache_control(private=True, no_cache=True)
+@conditional_page
 def events(request: HttpRequest) -> HttpResponse:
-    """A span for the script: `feed`."""
-    now = clock.database_now()
+    """A day or week for the script: `feed`. To the minute, and 304 for who has it already."""
+    now = clock.database_now().replace(second=0, microsecond=0)
     span, sought = _asked(request, now)
-    return JsonResponse(feed(span, sought, member(request), now))
+    if span.view is View.MONTH:
+        raise Http404
+    said = orjson.dumps(feed(span, sought, member(request), now))
+    return HttpResponse(said, content_type="application/json")
 
 
 @members_only

@@ -1,0 +1,84 @@
+"""What the calendar says of bookings and bands: thousands of times alike, so that what recurs is
+translated and formatted once."""
+
+from collections.abc import Iterable
+from datetime import datetime, tzinfo
+from functools import cache, partial
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from bookings.wall_clock import wall_of
+from bookings.warmth import Band, BandKind
+from slotserve.calendar import words
+from slotserve.calendar.entries import Block, Entry
+
+
+class Teller:
+    """Says bookings and bands of one answer, in its language and zone."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        self._zone = zone
+        self._you, self._gpu, self._waits = _("You"), _("whole GPU"), _("waits for approval")
+        self._hours, self._warm = _("%(hours).1f hours booked"), _("warm at %(time)s")
+        self._bands = {
+            BandKind.DRAIN: _("Running requests may finish, %(start)s to %(end)s at the latest"),
+            BandKind.LOAD: _("%(preset)s loads, %(start)s to %(end)s"),
+            BandKind.WARM: _("%(preset)s is warm, %(start)s to %(end)s"),
+        }
+        self._day = cache(words.day_words)
+        self._clocks = cache(partial(words.clocks, zone=zone))
+        self.wall = cache(self._wall)
+        self._count = cache(_count)
+        self._late = cache(_late)
+
+    def title(self, one: Entry | Block) -> str:
+        """What stands in the picture."""
+        if isinstance(one, Block):
+            return self._count(one.count)
+        return f"{self._you if one.is_mine else one.who} · {one.what or self._gpu}"
+
+    def label(self, one: Entry | Block, lane: str) -> str:
+        """The same with lane and times, for those who hear it."""
+        said = f"{self.title(one)}, {lane}, {self.times(one.start, one.end)}"
+        if isinstance(one, Block):
+            return f"{said}, {self._hours % {'hours': one.seconds / 3600}}"
+        return f"{said}, {self._waits}" if one.is_pending else said
+
+    def times(self, start: datetime, end: datetime) -> str:
+        """From when to when, with the day."""
+        midnight = start.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
+        return f"{self._day(midnight)} {self._clocks(start, end)}"
+
+    def warm(self, found: Iterable[Band], start: datetime) -> str:
+        """When the model of a slot is warm, by the slot's bands; empty: it is loaded already."""
+        for band in found:
+            if band.kind is BandKind.LOAD:
+                late = (band.end - start).total_seconds()
+                clock = band.end.astimezone(self._zone).strftime("%H:%M")
+                return self._late(round(late)) if late > 0 else self._warm % {"time": clock}
+        return ""
+
+    def band(self, band: Band) -> str:
+        """What goes on in a band."""
+        start, end = (
+            at.astimezone(self._zone).strftime("%H:%M:%S") for at in (band.start, band.end)
+        )
+        return self._bands[band.kind] % {"preset": band.preset, "start": start, "end": end}
+
+    def _wall(self, moment: datetime) -> str:
+        """What clocks of the zone show, to the second: no offset."""
+        return wall_of(moment, self._zone).isoformat(timespec="seconds")
+
+
+def _count(count: int) -> str:
+    return ngettext("%(count)s booking", "%(count)s bookings", count) % {"count": count}
+
+
+def _late(seconds: int) -> str:
+    said = ngettext(
+        "loads for the first %(seconds)d second",
+        "loads for the first %(seconds)d seconds",
+        seconds,
+    )
+    return said % {"seconds": seconds}
