@@ -201,6 +201,26 @@ def test_bookings_are_reached_opened_and_moved_by_keys_alone(
     assert hours(booking, day) == (9, 11.5)
 
 
+def test_a_month_leads_to_the_day_by_keys(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    page.get_by_role("link", name="Month").click()
+    page.wait_for_url("**view=month**")
+    cell = page.get_by_role("link", name=f"one, {day.day} {day:%B}: 1 booking")
+    page.locator("#calendar-month td a[tabindex='0']").focus()
+    page.keyboard.press("Home")
+    for _ in range(day.day - 1):
+        page.keyboard.press("ArrowRight")
+    expect(cell).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name=f"two, {day.day} {day:%B}: free")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**view=day**#one")
+    expect(mine(page)).to_be_visible()
+
+
 def test_the_address_says_what_is_shown(
     windows: Windows, alice: User, booking: Booking, day: datetime
 ) -> None:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bookings.wall_clock import DAY, day_start
 from slotserve.calendar.condensing import DENSITIES, condense
 from slotserve.calendar.entries import Block, Booked
+from slotserve.calendar.month import UNITS, Look, month
 from slotserve.calendar.spans import (
     FIRST,
     LAST,
@@ -93,6 +95,52 @@ def test_more_of_others_become_one_across_small_gaps_and_ones_own_stay() -> None
     block = Block(others[0], others[-1], 8, 8 * 50 * 60)
     assert found == [mine, block, late]
     assert (block.start, block.end, block.lane_id) == (at(0), at(470), 1)
+
+
+MIDNIGHTS = [at(60 * (24 * n - 12)) for n in range(4)]  # three days; noon of the first is at(0)
+
+
+def test_a_months_cell_has_what_its_day_has_of_each_booking() -> None:
+    over_night = row(1, 11 * 60, 14 * 60, is_mine=True)
+    waiting = row(2, 20 * 60, 21 * 60)._replace(state="pending", kind="model")
+    (lane,) = month([row(0, -9000, -8000), over_night, waiting], VIEWER, MIDNIGHTS).values()
+    assert [cell.facts for cell in lane.cells] == [
+        (1, 1.0, 1, 0, 1),
+        (2, 3.0, 1, 1, 1),
+        (0, 0.0, 0, 0, 0),
+    ]
+    assert lane.stretches == {
+        Look(is_mine=True, is_pending=False, is_gpu=True): [(92, 104)],
+        Look(is_mine=False, is_pending=True, is_gpu=False): [(128, 132)],
+    }
+
+
+def test_stretches_that_touch_are_one_and_the_shortest_is_seen() -> None:
+    (lane,) = month([row(0, 0, 30), row(1, 30, 60), row(2, 90, 91)], VIEWER, MIDNIGHTS).values()
+    (stretches,) = lane.stretches.values()
+    assert stretches == [(48, 52), (54, 55)]
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23.0), ("2026-10-25", 25.0)])
+def test_a_days_hours_are_as_many_as_it_has(day: str, hours: float) -> None:
+    first = date.fromisoformat(day)
+    days = [day_start(first + n * DAY, BERLIN) for n in range(3)]
+    whole = row(0, 0, 1)._replace(start=days[0], end=days[1])
+    (lane,) = month([whole], VIEWER, days).values()
+    assert [cell.facts[1] for cell in lane.cells] == [hours, 0.0]
+    assert list(lane.stretches.values()) == [[(0, UNITS)]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(1, 3000)), max_size=30))
+def test_a_months_cells_add_up(gaps: list[tuple[int, int]]) -> None:
+    rows, minute = [], 0
+    for number, (gap, length) in enumerate(gaps):
+        rows.append(row(number, minute + gap, minute + gap + length))
+        minute += gap + length
+    days = [at(60 * (24 * n - 12)) for n in range(130)]
+    cells = [cell for lane in month(rows, VIEWER, days).values() for cell in lane.cells]
+    booked = sum(length for _, length in gaps) * 60
+    assert sum(cell.seconds for cell in cells) == pytest.approx(booked)
 
 
 @given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90), st.booleans()), max_size=60))

@@ -9,6 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from bookings.models import Booking
 from lanes.models import Lane, LoadRecord, Phase, Preset
+from slotserve.live.reading import bookings_digest
 from tests import browser_pages as pages
 from tests import builders
 from tests.builders import at
@@ -153,6 +154,52 @@ def test_many_of_others_are_one_and_have_no_bands_within(member: Client, lane: L
         ("warm", "21:58:30"),
         ("drain", "23:00:00"),
     ]
+
+
+MONTH = {"view": "month", "date": "2030-01-15"}
+
+
+def test_a_month_says_what_each_day_of_a_lane_has(member: Client, lane: Lane) -> None:
+    book(lane, 60, 120, owner=builders.person("member"))
+    book(lane, 13 * 60, 14 * 60, kind="gpu", preset=None, state="pending")
+    builders.lane("other")
+    text = member.get("/calendar/", MONTH).content.decode()
+    mine = "demo, 15 January: 1 booking, 1.0 hours booked, 1 of them yours"
+    assert f'date=2030-01-15#demo" title="{mine}"><b aria-hidden="true">1.0 ★</b>' in text
+    assert "1 booking, 1.0 hours booked, 1 waits for approval, 1 of the whole GPU" in text
+    assert 'title="other, 15 January: free"' in text
+    assert '<path class="mine" d="M1396 0h4v12h-4z"/>' in text
+
+
+def test_a_month_is_a_part_that_is_asked_for_when_bookings_change(
+    member: Client, lane: Lane
+) -> None:
+    part = member.get("/calendar/", MONTH, headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in part
+    assert f'data-live="bookings" data-live-digest="{bookings_digest()}"' in part
+
+
+def test_a_month_is_no_timeline_and_may_be_a_list(member: Client, lane: Lane) -> None:
+    book(lane, 60, 120)
+    assert member.get("/calendar/events/", MONTH).status_code == 404
+    text = member.get("/calendar/", {**MONTH, "as": "list"}).content.decode()
+    assert "Tuesday, 15 January 2030" in text
+    assert "calendar-month" not in text
+
+
+@pytest.mark.parametrize("bookings", [1, 12])
+def test_a_month_asks_the_same_of_any_number(
+    member: Client,
+    lane: Lane,
+    bookings: int,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for number in range(bookings):
+        book(builders.lane(), 60 * number, 60 * number + 50)
+    member.get("/calendar/", MONTH)
+    # Session, user, unread notices, announcements; lanes; bookings; the newest event and booking.
+    with django_assert_num_queries(8):
+        member.get("/calendar/", MONTH)
 
 
 def test_who_has_the_feed_already_is_not_sent_it_again(member: Client, lane: Lane) -> None:

@@ -59,7 +59,7 @@ def read_state() -> State:
         "notice": standing_digest(now),
         "banner": banner_digest(list(in_force(now))),
         "minute": digest_of(now.timestamp() // 60),
-        "bookings": _bookings(),
+        "bookings": bookings_digest(),
         "hosts": _hosts(now),
     }
     topics |= {f"lane:{view.lane.slug}": view.digest for view in views}
@@ -77,6 +77,12 @@ def cards_digest(cards: Iterable[Gpu], now: datetime) -> str:
     times = sorted((card.pk, _read_at(card)) for card in cards)
     silent = [at is None or at < now - SILENT_AFTER for _, at in times]
     return digest_of(*times, *silent)
+
+
+def bookings_digest() -> str:
+    """Of all bookings: what is done to one, or happens to a lane, adds an event; two queries."""
+    events = LaneEvent.objects.aggregate(newest=Max("pk"))
+    return digest_of(events["newest"], Booking.objects.aggregate(newest=Max("pk"))["newest"])
 
 
 def barred(visitors: Collection[Visitor]) -> frozenset[Visitor]:
@@ -103,12 +109,6 @@ def _unread(users: Collection[int]) -> dict[int, int]:
 def _read_at(card: Gpu) -> datetime | None:
     state = getattr(card, "state", None)
     return state.read_at if state else None
-
-
-def _bookings() -> str:
-    """Whatever is done to a booking, or happens to a lane, adds an event."""
-    events = LaneEvent.objects.aggregate(newest=Max("pk"))
-    return digest_of(events["newest"], Booking.objects.aggregate(newest=Max("pk"))["newest"])
 
 
 def _hosts(now: datetime) -> str:

@@ -22,9 +22,11 @@ from slotserve.api.errors import STATUS_OF
 from slotserve.calendar import moving, words
 from slotserve.calendar.feed import exact, feed
 from slotserve.calendar.listing import listing
+from slotserve.calendar.month_page import month_page
 from slotserve.calendar.moving import Wish
 from slotserve.calendar.reading import Sought
 from slotserve.calendar.spans import Span, View, read_day, read_view, span_of
+from slotserve.live.reading import bookings_digest
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
 from slotserve.web.rows import rows
@@ -39,21 +41,40 @@ def page(request: HttpRequest) -> HttpResponse:
     """Day, week or month of all lanes or some; a list where no script runs or it is asked for."""
     now = clock.database_now()
     span, sought = _asked(request, now)
-    text = request.GET.get("page", "1")
-    number = min(int(text[:6]), LARGEST_PAGE) if text.isascii() and text.isdigit() else 1
-    found = listing(span, sought, member(request), now, max(number, 1))
+    is_list = request.GET.get("as") == "list"
     context = {
         "span": span,
         "sought": sought,
         "title": words.title(span),
         "notes": words.notes(span),
-        "listing": found,
-        "is_list": request.GET.get("as") == "list",
+        "is_list": is_list,
         "is_said": "view" in request.GET,
         "here": request.get_full_path(),
-        **_links(span, sought, request.GET.get("as", ""), found.page if found.has_more else 0),
     }
-    return render(request, "calendar.html", context)
+    if span.view is View.MONTH and not is_list:
+        return _month(request, span, sought, now, context)
+    found = listing(span, sought, member(request), now, _page_number(request))
+    more = found.page if found.has_more else 0
+    links = _links(span, sought, request.GET.get("as", ""), more)
+    return render(request, "calendar.html", {**context, **links, "listing": found})
+
+
+def _month(
+    request: HttpRequest, span: Span, sought: Sought, now: datetime, context: dict[str, Any]
+) -> HttpResponse:
+    """A month is a table: the same with and without a script; its part alone, when it changed."""
+    links = _links(span, sought, request.GET.get("as", ""), 0)
+    context["month"] = month_page(span, sought, member(request), now, links["of_day"])
+    context["digest"] = bookings_digest()
+    is_part = bool(request.htmx)  # type: ignore[attr-defined]
+    name = "_calendar_month.html" if is_part else "calendar.html"
+    return render(request, name, context | links)
+
+
+def _page_number(request: HttpRequest) -> int:
+    text = request.GET.get("page", "1")
+    number = min(int(text[:6]), LARGEST_PAGE) if text.isascii() and text.isdigit() else 1
+    return max(number, 1)
 
 
 @members_only
@@ -128,6 +149,7 @@ def _links(span: Span, sought: Sought, form: str, page_before: int) -> dict[str,
 
     return {
         "views": [(view, query(view=view)) for view in View],
+        "of_day": query(view=View.DAY, date=""),
         "previous": query(date=span.previous),
         "following": query(date=span.following),
         "today": query(date=""),

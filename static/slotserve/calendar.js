@@ -39,6 +39,7 @@
 
   function go(changed) {
     Object.assign(shown, changed);
+    if (shown.view === "month") return location.assign("?" + query()); // a page without a timeline
     history.pushState(null, "", "?" + query() + "&as=picture");
     show();
   }
@@ -74,6 +75,7 @@
       if (isNew || name !== "date") calendar.setOption(name, value);
     }
     place.style.setProperty("--past", `${100 * past()}%`);
+    if (isNew) scrollToLane(decodeURIComponent(location.hash.slice(1)));
     fill();
     if (isNew) requestAnimationFrame(scrollToTime);
   }
@@ -105,13 +107,12 @@
     }));
   }
 
-  // How much of the span is past, 0 to 1; by whole days in a month.
+  // How much of the span is past, 0 to 1.
   function past() {
     const first = Date.parse(feed.first + "T00:00Z");
     const length = Date.parse(feed.last + "T00:00Z") + DAY - first;
     const gone = Date.parse(feed.now + "Z") - first;
-    const counted = feed.view === "month" ? Math.floor(gone / DAY) * DAY : gone;
-    return Math.min(Math.max(counted / length, 0), 1);
+    return Math.min(Math.max(gone / length, 0), 1);
   }
 
   // --- Drawing ------------------------------------------------------------------------------------
@@ -123,7 +124,6 @@
         hours: { ...timeline, slotDuration: "00:05", slotWidth: 24, snapDuration: "00:05", slotLabelInterval: "00:15" },
         day: { ...timeline, slotDuration: "00:15", slotWidth: 22, snapDuration: "00:15" },
         week: { type: "resourceTimelineWeek", slotDuration: "02:00", slotWidth: 30, snapDuration: "00:30", slotLabelInterval: "04:00" },
-        month: { type: "resourceTimelineMonth", selectable: false, columnWidth: "6.5rem" },
       },
       locale: document.documentElement.lang,
       firstDay: 1,
@@ -166,9 +166,7 @@
     const sight = rowsInSight(0);
     const isDrawn = place.dataset.filled === state() && [...sight].every((row) => drawn.has(row));
     if (isDrawn) return;
-    // In a month a row is as high as what is drawn in it: none is emptied, else the next would move.
-    const kept = feed.view === "month" && place.dataset.filled === state() ? drawn : [];
-    const rows = new Set([...kept, ...rowsInSight(OVERSCAN)]);
+    const rows = rowsInSight(OVERSCAN);
     const events = feed.events.filter((event) => rows.has(event.lane)).map(booking);
     const bands = feed.bands.filter((band) => rows.has(band.lane)).map(band);
     drawn = rows;
@@ -206,7 +204,7 @@
       end: event.end,
       title: event.title,
       startEditable: isMovable && !event.begun,
-      durationEditable: isMovable && feed.view !== "month",
+      durationEditable: isMovable,
       classNames: event.kinds,
       extendedProps: event,
     };
@@ -266,13 +264,20 @@
     main.tabIndex = bookings.length ? -1 : 0;
   }
 
+  // A month's cell leads to a lane of the day.
+  function scrollToLane(lane) {
+    const head = place.querySelectorAll(".ec-body .ec-row-head")[rowIds().indexOf(lane)];
+    const main = place.querySelector(".ec-main");
+    if (head) main.scrollTop += head.getBoundingClientRect().top - main.getBoundingClientRect().top - main.clientHeight / 3;
+  }
+
   function scrollToTime() {
     const main = place.querySelector(".ec-main");
     const days = place.querySelectorAll(".ec-body .ec-day");
     if (!days.length) return;
     const width = main.scrollWidth - place.querySelector(".ec-sidebar").offsetWidth;
     const isPresent = past() > 0 && past() < 1;
-    const morning = 7 / 24 / { week: 7, month: Infinity }[feed.view] || 7 / 24;
+    const morning = 7 / 24 / { week: 7 }[feed.view] || 7 / 24;
     const before = isPresent ? main.clientWidth / 6 : 0; // some of what has just been stays in sight
     main.scrollLeft = width * (isPresent ? past() : morning) - before;
   }
@@ -330,7 +335,7 @@
   // --- What is done with it -------------------------------------------------------------------------
   async function open(event) {
     if (event.extendedProps.kinds.includes("block")) {
-      go({ view: { month: "day", week: "day", day: "hours" }[feed.view] || "hours", date: event.extendedProps.start.slice(0, 10) });
+      go({ view: { week: "day", day: "hours" }[feed.view] || "hours", date: event.extendedProps.start.slice(0, 10) });
       return;
     }
     const back = encodeURIComponent(location.pathname + location.search);
@@ -368,9 +373,7 @@
   }
 
   function clicked(info) {
-    if (feed.view === "month") {
-      go({ view: "day", date: info.dateStr.slice(0, 10) });
-    } else if (isBookable(info.resource, info.dateStr)) {
+    if (isBookable(info.resource, info.dateStr)) {
       const end = new Date(Date.parse(info.dateStr.slice(0, 19) + "Z") + 3600000);
       book(info.resource.id, info.dateStr, end.toISOString());
     }
