@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from bookings.models import Booking
@@ -15,7 +13,7 @@ from bookings.recurrence import Occurrence
 from bookings.refusals import Interval, RulesBroken, SlotTaken
 from bookings.rules import Wish, time_objection
 from lanes.refusals import Refusal
-from wire.words import clock as words_of
+from lanes.telling import moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +84,16 @@ def _taken(standing: Standing, claim: Claim, held: Iterable[_Held]) -> SlotTaken
     found = [h for h in held if h.interval.start < claim.end and claim.start < h.interval.end]
     if not found:
         return None
-    words = _taken_words(found, standing.now)
+    words = _taken_words(found)
     return SlotTaken("slot_taken", words, conflicts=tuple(h.interval for h in found))
 
 
-def _taken_words(found: Sequence[_Held], now: datetime) -> str:
-    zone, first = timezone.get_current_timezone(), found[0]
+def _taken_words(found: Sequence[_Held]) -> str:
+    first = found[0]
     values = {
         "who": first.who,
-        "start": words_of(first.interval.start, now, zone),
-        "end": words_of(first.interval.end, now, zone),
+        "start": moment(first.interval.start),
+        "end": moment(first.interval.end),
     }
     if not first.who:
         return _("Another one of this series lasts from %(start)s to %(end)s.") % values

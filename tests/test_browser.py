@@ -72,6 +72,7 @@ def book(page: Page, what: str, end: str) -> None:
     """Fill in the form for now and send it."""
     page.goto("/book/?lane=demo")
     page.get_by_label("Load").select_option(label=what)
+    page.get_by_label("Until …").check()
     page.get_by_label("End").fill(end)
     page.get_by_role("button", name="Book").click()
 

@@ -174,9 +174,10 @@ def test_dragging_across_a_lane_leads_to_the_form(
     page.mouse.down()
     page.mouse.move(x + 88 + 5, y, steps=8)
     page.mouse.up()
-    page.wait_for_url("**/book/?lane=one&*")
-    assert f"start={day:%Y-%m-%d}T12%3A00" in page.url
-    assert f"end={day:%Y-%m-%d}T13%3A15" in page.url
+    form = page.get_by_role("dialog", name="Book a slot")
+    expect(form.get_by_label("Lane")).to_have_value("one")
+    expect(form.get_by_label("Start at")).to_have_value(f"{day:%Y-%m-%d}T12:00")
+    expect(form.get_by_label("End")).to_have_value(f"{day:%Y-%m-%d}T13:15")
 
 
 def test_bookings_are_reached_opened_and_moved_by_keys_alone(

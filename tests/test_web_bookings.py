@@ -156,3 +156,102 @@ def test_a_preset_of_another_host_is_refused_with_words(member: Client) -> None:
     answer = member.post("/book/", form)
     assert answer.status_code == 409
     assert "cannot run distant" in answer.content.decode()
+
+
+def test_a_length_makes_the_end(member: Client) -> None:
+    start = local(60)
+    form = {"lane": "demo", "what": "gpu", "begins": "later", "start": start, "length": "240"}
+    member.post("/book/", form | {"end": local(1)})
+    booking = Booking.objects.get()
+    assert booking.end - booking.start == timedelta(hours=4)
+
+
+def test_neither_length_nor_end_is_told(member: Client) -> None:
+    answer = member.post("/book/", {"lane": "demo", "what": "gpu", "begins": "now"})
+    assert answer.status_code == 400
+    assert "Say how long, or until when." in answer.content.decode()
+
+
+def test_a_dialog_is_told_where_to_go_on(member: Client) -> None:
+    form = {"lane": "demo", "what": "gpu", "begins": "now", "length": "30"}
+    answer = member.post("/book/", form, headers={"X-In-Dialog": "1"})
+    assert (answer.status_code, answer["X-Location"]) == (204, "/lanes/demo/")
+
+
+class TestSeries:
+    """The same slot again and again, with every occurrence told before."""
+
+    @pytest.fixture
+    def form(self) -> dict[str, str]:
+        start = local(120)
+        return {
+            "lane": "demo",
+            "what": "gpu",
+            "begins": "later",
+            "start": start,
+            "length": "60",
+            "repeat": "daily",
+            "count": "3",
+        }
+
+    @pytest.fixture
+    def taken(self, lane: Lane) -> Booking:
+        start = clock.database_now() + timedelta(days=1, minutes=120)
+        end = start + timedelta(hours=1)
+        return builders.booking(
+            lane=lane,
+            owner=builders.person("ada"),
+            kind="gpu",
+            preset=None,
+            start=start,
+            end=end,
+            original_end=end,
+        )
+
+    def test_it_is_shown_before_and_booked(self, member: Client, form: dict[str, str]) -> None:
+        shown = member.post("/book/", form | {"show": "1"})
+        assert shown.content.decode().count("Free.") == 3
+        assert not Booking.objects.exists()
+        answer = member.post("/book/", form, follow=True)
+        assert "3 slots are booked." in answer.content.decode()
+        assert Booking.objects.count() == 3
+
+    def test_a_clash_names_its_holder_and_can_be_left_out(
+        self, member: Client, form: dict[str, str], taken: Booking
+    ) -> None:
+        foretold = member.get("/book/expect/", form).content.decode()
+        assert "Taken by ada from" in foretold
+        refused = member.post("/book/", form)
+        assert refused.status_code == 409
+        assert "Taken by ada from" in refused.content.decode()
+        assert Booking.objects.count() == 1
+        answer = member.post("/book/", form | {"leave_out": "on"}, follow=True)
+        assert "2 slots are booked. 1 was left out." in answer.content.decode()
+
+    @pytest.mark.parametrize(
+        ("changed", "words"),
+        [
+            ({"count": ""}, "Say until when it repeats"),
+            ({"count": "101"}, "100"),
+            ({"repeat": "hourly"}, "hourly"),
+            ({"until": "never"}, "date"),
+            ({"count": "", "until": "2020-01-01"}, "No day fits"),
+        ],
+    )
+    def test_bad_series(
+        self, member: Client, form: dict[str, str], changed: dict[str, str], words: str
+    ) -> None:
+        answer = member.post("/book/", form | changed)
+        assert answer.status_code in {400, 409}
+        assert words in answer.content.decode()
+        assert member.post("/book/", form | changed | {"show": "1"}).status_code in {200, 400}
+        assert member.get("/book/expect/", form | changed).status_code == 200
+
+    def test_its_preview_takes_a_fixed_number_of_queries(
+        self, member: Client, form: dict[str, str], django_assert_max_num_queries: object
+    ) -> None:
+        member.get("/book/")
+        # session, user, now; lanes and presets with hosts, cards (6); rules twice with groups,
+        # the series' bookings, what runs and loads (5), the lane's next bookings
+        with django_assert_max_num_queries(24):  # type: ignore[operator]
+            member.get("/book/expect/", form | {"count": "50"})

@@ -24,8 +24,18 @@ WHOLE_GPU = "gpu"
 PRESET = "preset:"
 
 
+LENGTHS = [
+    ("30", gettext_lazy("30 min")),
+    ("60", gettext_lazy("1 h")),
+    ("120", gettext_lazy("2 h")),
+    ("240", gettext_lazy("4 h")),
+    ("480", gettext_lazy("8 h")),
+    ("", gettext_lazy("Until …")),
+]
+
+
 class BookForm(StyledForm):
-    """A wish to book."""
+    """A wish to book. Its end is chosen, or its length."""
 
     lane = NamedField(
         Lane.objects.none(), to_field_name="slug", empty_label=None, widget=HostSelect
@@ -40,7 +50,12 @@ class BookForm(StyledForm):
     start = forms.DateTimeField(
         label=gettext_lazy("Start at"), required=False, widget=LocalDateTimeInput()
     )
-    end = forms.DateTimeField(label=gettext_lazy("End"), widget=LocalDateTimeInput())
+    length = forms.ChoiceField(
+        label=gettext_lazy("Length"), choices=LENGTHS, required=False, widget=forms.RadioSelect
+    )
+    end = forms.DateTimeField(
+        label=gettext_lazy("End"), required=False, widget=LocalDateTimeInput()
+    )
     purpose = forms.CharField(
         max_length=200,
         required=False,
@@ -55,12 +70,23 @@ class BookForm(StyledForm):
         start = next_quarter(now)
         self.fields["start"].initial = start
         self.fields["end"].initial = start + timedelta(hours=1)
+        self.fields["length"].initial = "" if self.initial.get("end") else "60"
+        if self.initial.get("start"):
+            self.initial.setdefault("begins", "later")
+        self._now = now
 
     def clean(self) -> dict[str, Any]:
-        """Start later needs a time."""
+        """Start later needs a time; the length makes the end, in whole minutes."""
         cleaned = super().clean() or {}
         if cleaned.get("begins") == "later" and cleaned.get("start", "") is None:
             self.add_error("start", _("Say when it starts, or choose to start now."))
+        is_later = cleaned.get("begins") == "later"
+        start = cleaned.get("start") if is_later else self._now
+        if cleaned.get("length") and start:
+            end = start + timedelta(minutes=int(cleaned["length"]))
+            cleaned["end"] = end.replace(second=0, microsecond=0)
+        elif cleaned.get("end", "") is None and not cleaned.get("length"):
+            self.add_error("end", _("Say how long, or until when."))
         return cleaned
 
     def clean_what(self) -> Preset | None:

@@ -369,7 +369,7 @@
 
   function book(lane, start, end) {
     const times = { lane, begins: "later", start: start.slice(0, 16), end: end.slice(0, 16) };
-    location.assign(root.dataset.book + "?" + new URLSearchParams(times));
+    window.openBooking(root.dataset.book + "?" + new URLSearchParams(times));
   }
 
   function clicked(info) {

@@ -53,35 +53,6 @@
     }
   }
 
-  // The start picker matters only when the slot starts later.
-  function showStart() {
-    const later = document.querySelector('input[name="begins"][value="later"]');
-    const field = document.getElementById("field-start");
-    if (!later || !field) return;
-    field.hidden = !later.checked;
-    field.querySelector("input").disabled = !later.checked;
-  }
-
-  // Of the presets, those on the host of the chosen lane; the whole GPU fits everywhere.
-  function offerFitting(lane, what, all) {
-    const host = lane.selectedOptions[0] && lane.selectedOptions[0].dataset.host;
-    const chosen = what.value;
-    what.replaceChildren(...all.filter((o) => !o.dataset.host || o.dataset.host === host));
-    what.value = chosen;
-    if (what.selectedIndex < 0) what.selectedIndex = 0;
-  }
-
-  function watchBookForm() {
-    const lane = document.querySelector("#book [name=lane]");
-    const what = document.querySelector("#book [name=what]");
-    if (!lane || !what) return;
-    const all = [...what.options];
-    offerFitting(lane, what, all);
-    lane.addEventListener("change", () => offerFitting(lane, what, all));
-    document.getElementById("book").addEventListener("change", showStart);
-    showStart();
-  }
-
   // --- Refreshes -------------------------------------------------------------------------------
   function sayConnection(isLost) {
     const note = document.getElementById("connection");
@@ -136,7 +107,6 @@
   document.addEventListener("DOMContentLoaded", function () {
     const toggle = document.getElementById("theme");
     if (toggle) toggle.addEventListener("click", toggleTheme);
-    watchBookForm();
     offerCopies();
     const told = document.querySelector("[data-focus]");
     if (told) told.focus();
