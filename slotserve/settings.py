@@ -314,8 +314,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_NAME_OVERRIDES": {
+        "AnnouncementLevel": "lanes.models.Level",
         "BookingKind": "bookings.models.Kind",
         "EndpointKind": "notices.models.EndpointKind",
+        "FindingLevel": "slotserve.selfcheck.findings.Level",
         "ModelKind": "lanes.models.ModelKind",
     },
 }

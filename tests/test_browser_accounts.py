@@ -18,8 +18,6 @@ from tests.browser_pages import Windows
 pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
     pytest.mark.browser,
-    # A page that is left while it loads leaves files that nobody takes, closed when collected.
-    pytest.mark.filterwarnings("ignore:.*FileIO:pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(
         pages.chromium() is None, reason="NOT TESTED HERE: pages in a browser (install chromium)"
