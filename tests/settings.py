@@ -24,4 +24,5 @@ DATABASES["default"]["TEST"] = (
     else {}
 )
 STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = True  # nothing is collected first
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

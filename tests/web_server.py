@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from django.test.utils import modify_settings
 
 from slotserve.asgi import application
@@ -20,7 +19,7 @@ class WebServer:
 
     def __init__(self) -> None:
         config = uvicorn.Config(
-            ASGIStaticFilesHandler(application),
+            application,
             host=HOST,
             port=0,
             lifespan="off",
