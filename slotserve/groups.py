@@ -1,13 +1,20 @@
 """Groups of members: made, renamed and deleted by administrators."""
 
 from django.contrib.auth.models import Group, User
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from bookings.models import Policy
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 
 LONGEST_NAME = 150
+
+
+def groups() -> QuerySet[Group]:
+    """All, by name, with `size`: how many members may log in."""
+    size = Count("user", filter=Q(user__is_active=True))
+    return Group.objects.annotate(size=size).order_by("name")
 
 
 def save_group(group: Group | None, name: str, *, actor: User) -> Group | Refusal:
@@ -17,13 +24,17 @@ def save_group(group: Group | None, name: str, *, actor: User) -> Group | Refusa
         return NOT_ADMINISTRATOR
     if not name or len(name) > LONGEST_NAME:
         return Refusal("bad_name", _("Give the group a name of 1 to 150 characters."))
-    with transaction.atomic():
-        others = Group.objects.exclude(pk=group.pk) if group else Group.objects.all()
-        if others.filter(name__iexact=name).exists():
-            return Refusal("name_taken", _("There is a group of this name already."))
-        made = group or Group()
-        made.name = name
-        made.save()
+    others = Group.objects.exclude(pk=group.pk) if group else Group.objects.all()
+    taken = Refusal("name_taken", _("There is a group of this name already."))
+    if others.filter(name__iexact=name).exists():
+        return taken
+    made = group or Group()
+    made.name = name
+    try:
+        with transaction.atomic():
+            made.save()
+    except IntegrityError:  # another made it at the same moment
+        return taken
     return made
 
 

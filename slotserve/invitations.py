@@ -6,22 +6,25 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
-from django.db import transaction
+from django.db import IntegrityError, transaction
+from django.urls import reverse
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from gateway.tokens import digest
 from lanes import clock
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from slotserve.account_mail import INVITATION_MAIL, ask_for
 from slotserve.models import Invitation, InvitationState
 
 log = logging.getLogger(__name__)
 
 RANDOM_BYTES = 32
-LONGEST = timedelta(days=90)
+USUAL, LONGEST = timedelta(days=7), timedelta(days=90)
 
 
 def invite(
@@ -50,6 +53,17 @@ def invite(
     return made, text
 
 
+def link_of(text: str, asked_at: str) -> str:
+    """The address with this secret; at `asked_at` where SLOTSERVE_WEB_URL says nothing else."""
+    pages = settings.SLOTSERVE_WEB_URL or asked_at
+    return pages.rstrip("/") + reverse("follow-invitation", args=[text])
+
+
+def send(invitation: Invitation, link: str) -> bool:
+    """Have the link mailed in the inviter's language; False when nobody can be asked to now."""
+    return ask_for(INVITATION_MAIL, invitation.pk, link, get_language())
+
+
 def find(text: str, now: datetime) -> Invitation | Refusal:
     """The open invitation of this secret, or why there is none and what to do."""
     return _open(Invitation.objects.filter(digest=digest(text)).first(), now)
@@ -75,17 +89,12 @@ def accept(invitation: Invitation, *, username: str, password: str) -> User | Re
     if refusal:
         return refusal
     person.set_password(password)
-    with transaction.atomic():
-        refusal = claim(invitation, clock.database_now())
-        if refusal:
-            return refusal
-        person.save()
-        equip(person, invitation)
-        if invitation.email:
-            EmailAddress.objects.create(
-                user=person, email=invitation.email, verified=True, primary=True
-            )
-    return person
+    try:
+        refusal = _make(person, invitation)
+    except IntegrityError:  # at the same moment, or the address came to a member meanwhile
+        words = _("Somebody has this name or address already: choose another name, or log in.")
+        return Refusal("name_taken", words)
+    return refusal or person
 
 
 def claim(invitation: Invitation, now: datetime) -> Refusal | None:
@@ -121,13 +130,27 @@ def _open(found: Invitation | None, now: datetime) -> Invitation | Refusal:
     return Refusal("wrong_state", words)
 
 
+def _make(person: User, invitation: Invitation) -> Refusal | None:
+    with transaction.atomic():
+        refusal = claim(invitation, clock.database_now())
+        if refusal:
+            return refusal
+        person.save()
+        equip(person, invitation)
+        if invitation.email:
+            EmailAddress.objects.create(
+                user=person, email=invitation.email, verified=True, primary=True
+            )
+    return None
+
+
 def _objection(email: str, lifetime: timedelta) -> Refusal | None:
     if not timedelta() < lifetime <= LONGEST:
         return Refusal("bad_lifetime", _("An invitation is open for a day to 90 days."))
     if not email:
         return None
     try:
-        validate_email(email)
+        Invitation._meta.get_field("email").clean(email, None)
     except ValidationError as error:
         return Refusal("bad_email", " ".join(error.messages))
     if EmailAddress.objects.filter(email__iexact=email).exists():

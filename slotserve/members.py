@@ -12,7 +12,7 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from bookings import services
@@ -58,18 +58,13 @@ def save_member(
     """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
-    with transaction.atomic():
-        administrators = _lock_administrators()
-        held = User.objects.select_for_update(no_key=True).get(pk=person.pk)
-        refusal = _power_objection(held, wish, administrators, actor) or _take(held, wish)
-        if refusal:
-            return refusal
-        held.save()
-        held.groups.set(groups)
-        _set_address(held)
-        ticks.plan_soon()
-    log.info("member saved member=%s by=%s", held.pk, actor.pk)
-    return held
+    try:
+        saved = _save(person, wish, groups, actor)
+    except IntegrityError:  # somebody took it at the same moment
+        return Refusal("name_taken", _("Another member has this name or address already."))
+    if isinstance(saved, User):
+        log.info("member saved member=%s by=%s", saved.pk, actor.pk)
+    return saved
 
 
 def remove_member(person: User, *, actor: User, releases: bool) -> Removed | Refusal:
@@ -93,6 +88,20 @@ def remove_member(person: User, *, actor: User, releases: bool) -> Removed | Ref
         ask_for(FAREWELL_MAIL, person.pk, given_back)
     log.info("member removed member=%s by=%s bookings=%s", person.pk, actor.pk, given_back)
     return Removed(given_back, kept, revoked)
+
+
+def _save(person: User, wish: Member, groups: Sequence[Group], actor: User) -> User | Refusal:
+    with transaction.atomic():
+        administrators = _lock_administrators()
+        held = User.objects.select_for_update(no_key=True).get(pk=person.pk)
+        refusal = _power_objection(held, wish, administrators, actor) or _take(held, wish)
+        if refusal:
+            return refusal
+        held.save()
+        held.groups.set(groups)
+        _set_address(held)
+        ticks.plan_soon()
+    return held
 
 
 def _lock_administrators() -> set[int]:

@@ -318,6 +318,7 @@ SPECTACULAR_SETTINGS = {
         "BookingKind": "bookings.models.Kind",
         "EndpointKind": "notices.models.EndpointKind",
         "FindingLevel": "slotserve.selfcheck.findings.Level",
+        "InvitationState": "slotserve.models.InvitationState",
         "ModelKind": "lanes.models.ModelKind",
     },
 }

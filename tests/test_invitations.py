@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -10,6 +11,7 @@ from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.contrib.auth.models import Group, User
 from django.core import mail
 from django.test import Client, RequestFactory
+from rest_framework.test import APIClient
 
 from lanes import clock
 from lanes.refusals import Refusal
@@ -77,6 +79,7 @@ def test_a_link_that_nobody_made_says_what_to_do() -> None:
     ("wish", "code"),
     [
         ({"email": "nonsense"}, "bad_email"),
+        ({"email": f"ada@{'x' * 50}.{'y' * 50}.{'z' * 50}.{'w' * 50}.{'v' * 50}.org"}, "bad_email"),
         ({"email": "known@example.org"}, "name_taken"),
         ({"lifetime": timedelta(days=91)}, "bad_lifetime"),
         ({"lifetime": timedelta()}, "bad_lifetime"),
@@ -155,6 +158,43 @@ def test_the_mail_has_the_link_in_text_and_html(chief: User) -> None:
     Invitation.objects.update(revoked_at=clock.database_now())
     tasks.mail_invitation(invitation.pk, "https://gpu.example.org/invitation/x/", "en")
     assert len(mail.outbox) == 1
+
+
+def test_an_address_that_came_to_a_member_meanwhile_makes_no_account(chief: User) -> None:
+    invitation, text = made(chief, email="ada@example.org")
+    EmailAddress.objects.create(user=chief, email="ada@example.org", verified=True)
+    refused = accept(invitation, **ACCOUNT)
+    assert isinstance(refused, Refusal)
+    assert refused.code == "name_taken"
+    assert not User.objects.filter(username="ada").exists()
+    assert isinstance(find(text, clock.database_now()), Invitation)
+
+
+def test_rest_invites_and_withdraws(chief: User) -> None:
+    Group.objects.create(name="lab")
+    client, path = APIClient(), "/api/v1/invitations/"
+    client.force_login(chief)
+    answer = client.post(path, {"groups": ["lab"], "days": 3}, format="json")
+    made = answer.json()
+    assert (answer.status_code, made["groups"], made["state"]) == (201, ["lab"], "open")
+    link = urlsplit(made["link"]).path
+    assert Client().get(link)["Location"] == "/invitation/"
+    listed = client.get(path).json()
+    assert (len(listed["results"]), "link" in listed["results"][0]) == (1, False)
+    assert client.post(f"{path}{made['id']}/revoke/").status_code == 204
+    assert client.get(f"{path}{made['id']}/").json()["state"] == "revoked"
+    assert Client().get(link).status_code == 404
+
+
+@pytest.mark.parametrize("wrong", [{"day": 3}, {"days": 91}, {"groups": ["none"]}, {"email": "x"}])
+def test_rest_refuses_what_it_cannot_read(chief: User, wrong: dict[str, Any]) -> None:
+    client = APIClient()
+    client.force_login(chief)
+    refused = client.post("/api/v1/invitations/", wrong, format="json")
+    assert (refused.status_code, list(refused.json()["fields"])) == (400, list(wrong))
+    client.force_login(builders.person("alice"))
+    assert client.post("/api/v1/invitations/", {}, format="json").status_code == 403
+    assert client.get("/api/v1/invitations/").status_code == 403
 
 
 # --- Single sign-on ---------------------------------------------------------------------------

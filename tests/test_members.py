@@ -11,7 +11,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from bookings import services
-from bookings.models import Booking, State
+from bookings.models import Booking, Policy, State
 from gateway.models import ApiToken
 from gateway.tokens import create_token
 from lanes import clock
@@ -211,6 +211,10 @@ def test_groups_are_made_renamed_and_deleted(chief: User) -> None:
     group = Group.objects.get()
     client.post(f"/administration/groups/{group.pk}/rename/", {"name": "team"})
     assert Group.objects.get().name == "team"
+    for wrong in ("", "x" * 151, "nul\0"):
+        answer = client.post(f"/administration/groups/{group.pk}/rename/", {"name": wrong})
+        assert answer.status_code == 302
+    assert Group.objects.get().name == "team"
     client.post(f"/administration/groups/{group.pk}/remove/")
     assert not Group.objects.exists()
 
@@ -231,6 +235,25 @@ def test_rest_changes_and_removes(alice: User, chief: User) -> None:
     assert answer.json() == {"given_back": 0, "kept": 0, "revoked": 0}
     client.force_login(builders.person("bob"))
     assert client.patch(path, {"first_name": "x"}, format="json").status_code == 403
+
+
+def test_rest_makes_renames_and_deletes_groups(alice: User, chief: User) -> None:
+    client, path = APIClient(), "/api/v1/groups/"
+    client.force_login(chief)
+    made = client.post(path, {"name": "lab"}, format="json")
+    assert (made.status_code, made.json()["members"]) == (201, 0)
+    alice.groups.set(Group.objects.all())
+    at = f"{path}{made.json()['id']}/"
+    assert client.patch(at, {"name": "team"}, format="json").json()["members"] == 1
+    assert client.post(path, {"name": "TEAM"}, format="json").json()["code"] == "name_taken"
+    unread = client.patch(at, {"name": "x", "members": 3}, format="json").json()
+    assert "cannot be changed" in unread["fields"]["members"]
+    Policy.objects.create(group=Group.objects.get())
+    assert client.delete(at).json()["code"] == "in_use"
+    Policy.objects.all().delete()
+    assert client.delete(at).status_code == 204
+    client.force_login(alice)
+    assert client.get(path).status_code == client.post(path, {"name": "x"}).status_code == 403
 
 
 def test_djangos_admin_deletes_nobody(alice: User, chief: User) -> None:

@@ -8,7 +8,9 @@ from slotserve.api.bookings import BookingViewSet
 from slotserve.api.docs import SchemaPage
 from slotserve.api.fallback import NotFoundView
 from slotserve.api.gpus import GpuViewSet, LaneGpuHistoryView, LaneGpusView
+from slotserve.api.groups import GroupViewSet
 from slotserve.api.hosts import HostViewSet, JoinView
+from slotserve.api.invitations import InvitationViewSet
 from slotserve.api.lanes import LaneViewSet
 from slotserve.api.members import MemberViewSet
 from slotserve.api.models import ModelFileViewSet, ModelFolderViewSet
@@ -36,6 +38,8 @@ router.register("models", ModelFileViewSet, basename="model")
 router.register("model-folders", ModelFolderViewSet, basename="model-folder")
 router.register("tokens", TokenViewSet, basename="token")
 router.register("members", MemberViewSet, basename="member")
+router.register("groups", GroupViewSet, basename="group")
+router.register("invitations", InvitationViewSet, basename="invitation")
 router.register("notices", NoticeViewSet, basename="notice")
 router.register("policies", PolicyViewSet, basename="policy")
 router.register("webhooks", WebhookViewSet, basename="webhook")

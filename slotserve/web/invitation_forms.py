@@ -6,6 +6,7 @@ from django import forms
 from django.contrib.auth.models import Group
 from django.utils.translation import gettext_lazy as _
 
+from slotserve.invitations import LONGEST, USUAL
 from slotserve.web.fields import StyledForm
 
 
@@ -13,6 +14,7 @@ class InviteForm(StyledForm):
     """Whom to invite, and as what."""
 
     email = forms.EmailField(
+        max_length=254,
         required=False,
         label=_("E-mail (optional)"),
         help_text=_("The link is sent there. Without it you get a link to pass on."),
@@ -26,7 +28,12 @@ class InviteForm(StyledForm):
     is_administrator = forms.BooleanField(
         required=False, label=_("As an administrator, who may see and change everything")
     )
-    days = forms.IntegerField(min_value=1, max_value=90, initial=7, label=_("Open for days"))
+    days = forms.IntegerField(
+        min_value=1,
+        max_value=LONGEST.days,
+        initial=USUAL.days,
+        label=_("Open for days"),
+    )
 
     def lifetime(self) -> timedelta:
         """How long it is open."""

@@ -1,12 +1,9 @@
 """Invitations: for administrators to make, and for whoever was invited to accept."""
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -14,7 +11,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve import invitations
-from slotserve.account_mail import INVITATION_MAIL, ask_for
 from slotserve.accounts import SESSION_KEY
 from slotserve.models import Invitation
 from slotserve.web.access import staff_required
@@ -98,9 +94,7 @@ def _invited(request: HttpRequest, form: InviteForm) -> str | None:
     if isinstance(made, Refusal):
         form.add_error(None, made.words)
         return None
-    path = reverse("follow-invitation", args=[made[1]])
-    pages = settings.SLOTSERVE_WEB_URL.rstrip("/")
-    link = f"{pages}{path}" if pages else request.build_absolute_uri(path)
+    link = invitations.link_of(made[1], request.build_absolute_uri("/"))
     if wish["email"]:
         _send(request, made[0], link)
     return link
@@ -108,7 +102,7 @@ def _invited(request: HttpRequest, form: InviteForm) -> str | None:
 
 def _send(request: HttpRequest, invitation: Invitation, link: str) -> None:
     """Have the mail sent; when nobody can be asked to, the page says so."""
-    if ask_for(INVITATION_MAIL, invitation.pk, link, get_language()):
+    if invitations.send(invitation, link):
         words = _("The link is sent to %(email)s.") % {"email": invitation.email}
         messages.success(request, words)
     else:

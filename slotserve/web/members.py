@@ -3,7 +3,6 @@
 from django.contrib import messages
 from django.contrib.auth.models import Group, User
 from django.core.paginator import Paginator
-from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -14,6 +13,7 @@ from bookings.models import Booking
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.groups import delete_group, save_group
+from slotserve.groups import groups as all_groups
 from slotserve.member_list import members
 from slotserve.members import Removed, remove_member, save_member
 from slotserve.web.access import staff_required
@@ -75,8 +75,7 @@ def groups(request: HttpRequest) -> HttpResponse:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect("groups")
         form.add_error(None, made.words)
-    found = Group.objects.annotate(size=Count("user", filter=Q(user__is_active=True)))
-    context = {"form": form, "groups": found.order_by("name")}
+    context = {"form": form, "groups": all_groups()}
     return render(request, "groups.html", context, status=400 if form.errors else 200)
 
 
@@ -85,7 +84,11 @@ def groups(request: HttpRequest) -> HttpResponse:
 def rename_group(request: HttpRequest, pk: int) -> HttpResponse:
     """Another name for a group."""
     group = get_object_or_404(Group, pk=pk)
-    saved = save_group(group, request.POST.get("name", ""), actor=member(request))
+    form = GroupForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(map(str, form.errors["name"])))
+        return redirect("groups")
+    saved = save_group(group, form.cleaned_data["name"], actor=member(request))
     say(request, saved, _("%(name)s is saved.") % {"name": group.name})
     return redirect("groups")
 

@@ -1,0 +1,116 @@
+"""Several connections at once: what an invitation opens, and what a removed member books."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+
+from bookings import services
+from bookings.models import Booking
+from bookings.states import OCCUPYING
+from lanes import clock
+from lanes.refusals import Refusal
+from slotserve.invitations import accept, invite
+from slotserve.members import Member, Removed, remove_member, save_member
+from slotserve.models import Invitation
+from tests import builders
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROUNDS = 5
+
+
+def at_once(*deeds: Callable[[], object]) -> list[object]:
+    """What each answers; all begin together, each on a connection of its own."""
+    barrier = Barrier(len(deeds), timeout=30)
+
+    def do(deed: Callable[[], object]) -> object:
+        try:
+            barrier.wait()
+            return deed()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(deeds)) as pool:
+        return list(pool.map(do, deeds))
+
+
+def codes(answers: list[object]) -> list[str]:
+    """Why each was refused, or nothing; in order."""
+    return sorted(each.code if isinstance(each, Refusal) else "" for each in answers)
+
+
+def invitation(chief: User) -> Invitation:
+    """One for whoever has the link."""
+    week = timedelta(days=7)
+    made = invite(actor=chief, email="", groups=[], is_administrator=False, lifetime=week)
+    assert not isinstance(made, Refusal)
+    return made[0]
+
+
+def joining(link: Invitation, username: str) -> Callable[[], User | Refusal]:
+    """To accept it under this name."""
+    return partial(accept, link, username=username, password="quite a secret")
+
+
+def test_an_invitation_that_is_used_twice_at_once_makes_one_account() -> None:
+    chief = builders.administrator()
+    for turn in range(ROUNDS):
+        link = invitation(chief)
+        answers = at_once(joining(link, f"ada-{turn}"), joining(link, f"bob-{turn}"))
+        assert codes(answers) == ["", "wrong_state"]
+        assert User.objects.filter(username__endswith=f"-{turn}").count() == 1
+
+
+def test_two_who_choose_the_same_name_at_once_are_not_both_taken() -> None:
+    chief = builders.administrator()
+    for turn in range(ROUNDS):
+        links = invitation(chief), invitation(chief)
+        answers = at_once(*(joining(link, f"ada-{turn}") for link in links))
+        assert codes(answers) == ["", "name_taken"]
+
+
+def test_whoever_is_removed_while_she_books_keeps_nothing() -> None:
+    chief, lane, preset = builders.administrator(), builders.lane(), builders.preset()
+    for turn in range(ROUNDS):
+        alice = builders.person(f"alice-{turn}")
+        start = clock.database_now() + timedelta(hours=turn + 1)
+        end = start + timedelta(hours=1)
+        wish: dict[str, Any] = {
+            "lane": lane,
+            "kind": "model",
+            "preset": preset,
+            "start": start,
+            "end": end,
+        }
+        booked, removed = at_once(
+            partial(services.book, owner=alice, **wish),
+            partial(remove_member, alice, actor=chief, releases=True),
+        )
+        assert isinstance(removed, Removed)
+        assert isinstance(booked, Booking) or codes([booked]) == ["owner_inactive"]
+        assert removed.given_back == isinstance(booked, Booking)
+        assert not Booking.objects.filter(owner=alice, state__in=OCCUPYING).exists()
+
+
+def test_two_administrators_who_take_each_others_rights_do_not_both_succeed() -> None:
+    for turn in range(ROUNDS):
+        User.objects.update(is_staff=False)
+        ada, bob = (builders.person(f"{name}-{turn}", is_staff=True) for name in ("ada", "bob"))
+        deeds = (
+            partial(
+                save_member,
+                person,
+                Member(person.username, "", "", "", is_administrator=False, is_active=True),
+                [],
+                actor=actor,
+            )
+            for person, actor in ((ada, bob), (bob, ada))
+        )
+        assert codes(at_once(*deeds)) == ["", "last_administrator"]
+        assert User.objects.filter(is_staff=True, is_active=True).count() == 1
