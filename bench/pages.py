@@ -96,11 +96,13 @@ def main(rounds: int) -> None:
     """Seed, ask, print."""
     call_command("migrate", interactive=False, verbosity=0)
     client = Client(HTTP_HOST="localhost")
-    client.force_login(seed())
+    member = seed()
+    client.force_login(member)
     print(f"{Lane.objects.count()} lanes, {MEMBERS} members, {Booking.objects.count()} bookings")
     print("| page | p50 ms | p95 ms | to control | queries | KB |\n|---|---|---|---|---|---|")
     control = 0.0
-    for page in PAGES:
+    own = Booking.objects.filter(owner=member).latest("start")
+    for page in (*PAGES, f"/bookings/{own.pk}/"):
         times, queries, size = measure(client, page, rounds)
         middle = statistics.median(times)
         control = control or middle

@@ -40,6 +40,7 @@ class Facts:
     state: str
     confirmed_at: datetime | None = None
     released_at: datetime | None = None
+    owner: int | None = None
     is_decided: bool = False
     is_warm: bool = False
     goes_on: bool = False
@@ -79,10 +80,14 @@ def due(facts: Facts, now: datetime) -> tuple[Due, ...]:
     return tuple(_due(facts, now))
 
 
-def still_holds(event: str, key: str, facts: Facts, now: datetime) -> bool:
-    """Whether what was to be told is still so, right before it is sent."""
+def still_holds(
+    event: str, key: str, facts: Facts, now: datetime, reader: int | None = None
+) -> bool:
+    """Whether what was to be told this person is still so, right before it is sent."""
     if event not in OF_BOOKINGS:
         return True
+    if event != "decision_needed" and facts.owner != reader:
+        return False  # it was given to somebody else meanwhile
     if event in {"warm", "starting", "ending"}:
         return any(each.key == key for each in _of_the_time(facts, now))
     is_newest = not facts.is_changed and key == _key(event, facts, facts.sequence)

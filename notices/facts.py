@@ -122,6 +122,7 @@ def _facts(booking: Booking) -> Facts:
         state=booking.state,
         confirmed_at=booking.confirmed_at,
         released_at=booking.released_at,
+        owner=booking.owner_id,
         is_decided=booking.decided_by_id is not None,
         was=_was(entry_of(booking)),
     )

@@ -146,8 +146,8 @@ def _drop(delivery: Delivery, now: datetime) -> bool:
     elif notice.booking_id_for is None:
         return False
     else:
-        facts = read_one(notice.booking_id_for)
-        if facts is not None and still_holds(notice.kind, notice.key, facts, now):
+        facts, reader = read_one(notice.booking_id_for), notice.recipient_id
+        if facts is not None and still_holds(notice.kind, notice.key, facts, now, reader):
             return False
         reason = "no longer true"
     note(delivery, Outcome(Delivery.State.MOOT, reason))

@@ -131,3 +131,11 @@ def test_what_a_change_gives_back(
 ) -> None:
     wanted = None if piece is None else (1, at(piece[0]), at(piece[1]))
     assert freed(facts(**so), at(minutes)) == wanted
+
+
+def test_what_is_told_of_a_booking_no_longer_holds_for_who_has_given_it_away() -> None:
+    told = ("confirmed", "confirmed:1:0")
+    hers = facts(owner=2, was=None)
+    assert not still_holds(*told, hers, at(0), 1)
+    assert still_holds("decision_needed", "x", facts(owner=2), at(0), 1) is False  # it is decided
+    assert still_holds("transferred", "x", hers, at(0), 1)

@@ -270,3 +270,34 @@ def test_two_workers_at_once_tell_once() -> None:
         thread.join()
     assert told() == ["confirmed"] * 3
     assert Delivery.objects.count() == 3
+
+
+def test_who_is_given_a_booking_gets_its_calendar_and_its_reminders() -> None:
+    heir = builders.person("heir", email="heir@example.org")
+    booking = booked(start=now() + HOUR / 12)
+    Booking.objects.update(created_at=now() - HOUR, confirmed_at=now() - HOUR)
+    look()
+    services.transfer(booking, actor=booking.owner, to=heir)
+    look()
+    assert told(recipient=heir) == ["transferred", "starting"]
+    send_due()
+    hers = [message for message in mail.outbox if message.to == ["heir@example.org"]]
+    assert str(_calendar(hers[0])["METHOD"]) == "REQUEST"
+
+
+def test_what_waited_for_its_old_owner_is_no_longer_sent() -> None:
+    booking = booked()
+    look()
+    services.transfer(booking, actor=booking.owner, to=builders.person("heir"))
+    assert send_due() == 0
+    assert set(Delivery.objects.values_list("event", "state")) >= {("confirmed", "moot")}
+
+
+def test_a_guest_is_told_by_mail_without_a_calendar() -> None:
+    guest = builders.person("guest", email="guest@example.org")
+    services.share(booked(), actor=builders.person(), member=guest)
+    route(now())
+    send_due()
+    (message,) = [each for each in mail.outbox if each.to == ["guest@example.org"]]
+    assert "shares a booking with you" in message.subject
+    assert not message.attachments

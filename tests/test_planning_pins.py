@@ -217,6 +217,31 @@ class TestOwnerChange:
 
         assert Order.objects.get(lane=lane).generation == 1
 
+    @pytest.mark.parametrize("is_set", [True, False])
+    def test_a_slot_that_is_given_away_restarts_it_where_that_is_set(
+        self, time: Clock, is_set: bool
+    ) -> None:
+        lane = self.adjacent(restart_on_owner_change=is_set)
+        time.plan(0)
+        serving(lane)
+        Booking.objects.filter(lane=lane, start=NOON).update(owner=person("heir"))
+
+        time.plan(10)
+
+        order = Order.objects.get(lane=lane)
+        assert order.generation == (2 if is_set else 1)
+        assert order.booking_id_for == lane.bookings.earliest("start").pk
+
+    def test_sharing_a_slot_restarts_nothing(self, time: Clock) -> None:
+        lane = self.adjacent(restart_on_owner_change=True)
+        time.plan(0)
+        serving(lane)
+        lane.bookings.earliest("start").shares.create(member=person("guest"), added_at=at(5))
+
+        time.plan(10)
+
+        assert Order.objects.get(lane=lane).generation == 1
+
     def test_one_that_still_loads_has_nothing_to_tell(self, time: Clock) -> None:
         lane = self.adjacent(restart_on_owner_change=True)
         time.plan(0)

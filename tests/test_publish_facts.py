@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from bookings.models import State
 from gateway import publish, tokens
-from gateway.edge.table import LaneRoute, decode_lane, decode_presets, decode_tokens
+from gateway.edge.table import LaneRoute, decode_lane, decode_presets, decode_shares, decode_tokens
 from gateway.models import ApiToken
 from lanes import clock
 from lanes.models import Lane, Order, Phase, Preset, PresetFailure, PresetRevision, Runtime
@@ -179,3 +179,13 @@ def test_the_same_facts_give_the_same_parts() -> None:
     order(booking.lane, booking.preset)
     later = NOW + timedelta(seconds=30)
     assert publish.encode_facts(NOW).parts == publish.encode_facts(later).parts
+
+
+def test_those_with_whom_a_slot_is_shared_are_a_part_of_their_own() -> None:
+    booking, guest = builders.booking(), builders.person("guest")
+    before = publish.encode_facts(NOW)
+    booking.shares.create(member=guest, added_at=NOW)
+    parts = publish.encode_facts(NOW).parts
+    assert decode_shares(parts["shares"]) == {booking.pk: frozenset({guest.pk})}
+    changed = {name for name in parts if parts[name] != before.parts[name]}
+    assert changed == {"shares"}  # so an edge of the release before reads what it always did

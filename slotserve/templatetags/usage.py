@@ -1,6 +1,7 @@
 """Amounts of usage for people."""
 
 from django import template
+from django.utils.translation import gettext as _
 
 from bookings.policy_words import length_words
 
@@ -27,5 +28,5 @@ def unlocalized(number: float) -> str:
 
 @register.filter
 def minutes(seconds: float) -> str:
-    """Seconds as a length, such as 1 h 30 min."""
-    return length_words(seconds / 60)
+    """Seconds as a length, such as 1 h 30 min; less than a second as none."""
+    return length_words(seconds / 60) if seconds >= 1 else _("none")
