@@ -1,8 +1,10 @@
 """/api/v1/docs/: the schema as a page, made on the server so that no script is needed."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from django.utils.translation import get_language
 from django.views.generic import TemplateView
 from drf_spectacular.generators import SchemaGenerator
 
@@ -26,13 +28,19 @@ class SchemaPage(TemplateView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The operations by tag, in the schema's order."""
-        schema = _generate()
-        groups: dict[str, list[Operation]] = {}
-        for path, methods in schema["paths"].items():
-            for method, raw in methods.items():
-                tag = path.removeprefix("/api/v1/").split("/")[0]
-                groups.setdefault(tag, []).append(_operation(schema, path, method, raw))
-        return super().get_context_data(groups=groups.items(), **kwargs)
+        return super().get_context_data(groups=operations(get_language() or "en").items(), **kwargs)
+
+
+@cache
+def operations(language: str) -> dict[str, list[Operation]]:
+    """By tag, in words of this language, which is the active one; made once a process."""
+    schema = _generate()
+    groups: dict[str, list[Operation]] = {}
+    for path, methods in schema["paths"].items():
+        for method, raw in methods.items():
+            tag = path.removeprefix("/api/v1/").split("/")[0]
+            groups.setdefault(tag, []).append(_operation(schema, path, method, raw))
+    return groups
 
 
 def _generate() -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from django.contrib import messages
-from django.db.models import Q
+from django.db.models import Count, Q, Window
+from django.db.models.functions import RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -134,23 +135,34 @@ def forget(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def host_models(search: str) -> list[HostModels]:
-    """Every host with its folders and the models that match; a fixed number of queries a host."""
+    """Every host with its folders and the models that match; a fixed number of queries."""
     hosts = Host.objects.prefetch_related("model_folders", "lanes__gpus")
-    return [_of_host(host, search) for host in hosts]
+    found = _matching(search)
+    return [_of_host(host, found.get(host.pk, [])) for host in hosts]
 
 
-def _of_host(host: Host, search: str) -> HostModels:
-    found = models_for_people().filter(host=host)
+def _matching(search: str) -> dict[int, list[ModelFile]]:
+    """By host the first that match; `among` of each says how many of its host do."""
+    found = models_for_people()
     for each in search.split():
         found = found.filter(
             Q(name__icontains=each) | Q(path__icontains=each) | Q(architecture__icontains=each)
         )
+    place = Window(RowNumber(), partition_by="host", order_by=["name", "pk"])
+    among = Window(Count("pk"), partition_by="host")
+    by_host: dict[int, list[ModelFile]] = {}
+    for file in found.annotate(place=place, among=among).filter(place__lte=MOST_SHOWN):
+        by_host.setdefault(file.host_id, []).append(file)
+    return by_host
+
+
+def _of_host(host: Host, files: list[ModelFile]) -> HostModels:
     lanes = list(host.lanes.all())
     rows = [
         ModelRow(file, preset_slugs(file), too_large() if fits_nowhere(lanes, file) else "")
-        for file in found[:MOST_SHOWN]
+        for file in files
     ]
-    left_out = found.count() - len(rows) if len(rows) == MOST_SHOWN else 0
+    left_out = getattr(files[0], "among", 0) - len(files) if files else 0
     return HostModels(host, list(host.model_folders.all()), rows, left_out)
 
 
