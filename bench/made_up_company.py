@@ -62,27 +62,33 @@ def _fill(counts: dict[str, int]) -> dict[str, str]:
     """The company, its usage by day and a session for each of two people. Django is set up now."""
     from django.test import Client  # noqa: PLC0415 - Django's settings are known only now
 
-    from gateway.publish import publish  # noqa: PLC0415
-    from gateway.usage_days import roll_due_days  # noqa: PLC0415
-    from lanes import clock  # noqa: PLC0415
     from lanes.refusals import Refusal  # noqa: PLC0415
     from slotserve.demo.scale import Scale  # noqa: PLC0415
     from slotserve.demo.seeding import seed  # noqa: PLC0415
-    from slotserve.static_files import collect_if_changed  # noqa: PLC0415
 
     company = seed(Scale(**counts), "")
     if isinstance(company, Refusal):
         raise SystemExit(company.words)
-    while roll_due_days(clock.database_now()) > 2:
-        pass
-    collect_if_changed()
-    publish()
+    settle()
     sessions = {}
     for role, person in (("administrator", company.administrator), ("member", company.members[0])):
         client = Client()
         client.force_login(person)
         sessions[role] = client.cookies[_cookie_name()].value
     return sessions
+
+
+def settle() -> None:
+    """What beat and `bin/up` do after a while: usage by day, static files, the route table."""
+    from gateway.publish import publish  # noqa: PLC0415
+    from gateway.usage_days import roll_due_days  # noqa: PLC0415
+    from lanes import clock  # noqa: PLC0415
+    from slotserve.static_files import collect_if_changed  # noqa: PLC0415
+
+    while roll_due_days(clock.database_now()) > 2:
+        pass
+    collect_if_changed()
+    publish()
 
 
 def _cookie_name() -> str:
