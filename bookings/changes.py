@@ -27,7 +27,7 @@ from bookings.rules import (
     preset_objection,
     time_objection,
 )
-from bookings.settling import Answer, Held, change, confirm_or_ask, place, tell
+from bookings.settling import Answer, Held, change, confirm_or_ask, place, tell, tell_change
 from bookings.states import Kind, State, Status
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
@@ -170,7 +170,7 @@ def _apply(wish: Wish, held: Held, standing: Standing, verb: str) -> Answer:
     if refusal:
         return refusal
     Booking.objects.bulk_create(lapsed)
-    tell(booking, verb, held.actor, now)
+    tell_change(held, verb)
     if left.pk != booking.lane_id:
         tell(booking, verb, held.actor, now, left=left)
     return booking

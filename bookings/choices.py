@@ -8,10 +8,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from bookings.models import Booking, State
-from lanes import clock, ticks
+from lanes import audit, clock, ticks
 from lanes.archived import archived_objection
 from lanes.events import add_event
-from lanes.models import Lane, ManualChoice, Preset, PresetFailure, ReloadRequest
+from lanes.models import Lane, ManualChoice, Preset, PresetFailure, ReloadRequest, Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import At, said
 
@@ -186,4 +186,6 @@ def _words(choice: ManualChoice, begins_at: datetime, ends_at: datetime, zone: t
 def _tell(lane: Lane, kind: str, sentence: str, actor: User, now: datetime) -> None:
     """Write the event, and have the lanes planned when this transaction commits."""
     add_event(lane, now, kind, sentence, actor=actor)
+    about = audit.About(Subject.LANE, lane.pk, lane.name)
+    audit.note("lane.choice", actor, about, what=sentence)
     ticks.plan_soon()

@@ -7,10 +7,10 @@ from django.db import transaction
 from django.db.models import Q
 
 from bookings.models import OCCUPYING, Booking
-from lanes import clock, ticks
+from lanes import audit, clock, ticks
 from lanes.catalogue.forgetting import take_back
 from lanes.locking import one_edit_at_a_time
-from lanes.models import Host, Lane, ManualChoice, ModelFile, Order, Preset, Runtime
+from lanes.models import Host, Lane, ManualChoice, ModelFile, Order, Preset, Runtime, Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import marked, said, together
 
@@ -48,6 +48,7 @@ def delete_lane(lane: Lane, *, actor: User) -> Refusal | None:
                 ),
             )
         Runtime.objects.filter(lane=lane).delete()
+        audit.note("lane.deleted", actor, audit.About(Subject.LANE, lane.pk, lane.name))
         lane.delete()
         ticks.plan_soon()
     return None
@@ -82,6 +83,7 @@ def delete_host(host: Host, *, actor: User) -> Refusal | None:
                 ),
             )
         ModelFile.objects.filter(host=host).delete()
+        audit.note("host.deleted", actor, audit.About(Subject.HOST, host.pk, host.name))
         host.delete()
     return None
 
@@ -104,6 +106,7 @@ def delete_preset(preset: Preset, *, actor: User) -> Refusal | None:
         Runtime.objects.filter(revision__preset=preset).delete()
         ManualChoice.objects.filter(preset=preset).delete()
         Preset.objects.filter(pk=preset.pk).update(current=None)
+        audit.note("preset.deleted", actor, _audited(preset))
         preset.delete()
         ModelFile.objects.filter(forgotten_at__isnull=False, revisions=None).delete()
     return None
@@ -124,9 +127,9 @@ def archive_preset(preset: Preset, *, actor: User) -> Refusal | None:
         refusal = refusal or _wanted(preset)
         if refusal:
             return refusal
-        Preset.objects.filter(pk=preset.pk, archived_at=None).update(
-            archived_at=clock.database_now()
-        )
+        living = Preset.objects.filter(pk=preset.pk, archived_at=None)
+        if living.update(archived_at=clock.database_now()):
+            audit.note("preset.archived", actor, _audited(preset))
         ticks.plan_soon()
     return None
 
@@ -137,11 +140,17 @@ def bring_back_preset(preset: Preset, *, actor: User) -> Refusal | None:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
         one_edit_at_a_time()
-        Preset.objects.filter(pk=preset.pk).update(archived_at=None)
+        archived = Preset.objects.filter(pk=preset.pk).exclude(archived_at=None)
+        if archived.update(archived_at=None):
+            audit.note("preset.brought_back", actor, _audited(preset))
         if preset.current:
             take_back(preset.current.model_file)
         ticks.plan_soon()
     return None
+
+
+def _audited(preset: Preset) -> audit.About:
+    return audit.About(Subject.PRESET, preset.pk, preset.slug)
 
 
 def _in_the_way(name: str, runtimes: Q, bookings: Q) -> InTheWay | None:

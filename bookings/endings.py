@@ -21,7 +21,7 @@ from bookings.settling import (
     hold,
     place,
     settle,
-    tell,
+    tell_change,
 )
 from bookings.states import LONGEST_COMMENT, Lapse, State, Status
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
@@ -97,7 +97,7 @@ def _release(held: Held) -> Answer:
         return give_up(held, State.CANCELLED)
     booking.end = booking.released_at = now
     booking.save(update_fields=["end", "released_at"])
-    tell(booking, "released", held.actor, now)
+    tell_change(held, "released")
     return booking
 
 
@@ -115,7 +115,7 @@ def _approve(comment: str, held: Held) -> Answer:
     booking.state, booking.confirmed_at, booking.decided_by = State.CONFIRMED, now, held.actor
     booking.decision_comment = comment
     booking.save(update_fields=["state", "confirmed_at", "decided_by", "decision_comment"])
-    tell(booking, "approved", held.actor, now)
+    tell_change(held, "approved")
     return booking
 
 
@@ -132,7 +132,7 @@ def give_up(held: Held, state: State) -> Answer:
         held.booking.lapse = Lapse.LATE_CANCEL
     held.booking.state = state
     held.booking.save(update_fields=["state", "decided_by", "decision_comment", "lapse"])
-    tell(held.booking, state.value, held.actor, held.now)
+    tell_change(held, state.value)
     return held.booking
 
 
@@ -166,5 +166,5 @@ def _restore(held: Held) -> Answer:
     refusal = place(booking, standing, claim)
     if refusal:
         return refusal
-    tell(booking, "restored", held.actor, now)
+    tell_change(held, "restored")
     return booking

@@ -9,9 +9,11 @@ from django.utils.translation import gettext as _
 
 from bookings.models import Policy
 from bookings.policy_rows import ApprovalChoice, PresetChoice
+from lanes import audit
 from lanes.locking import one_edit_at_a_time
-from lanes.models import Lane, Preset
+from lanes.models import Lane, Preset, Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from wire.words import Words, said
 
 MOST_DAYS = 366  # as far as anybody may book at all
 MOST = {
@@ -63,6 +65,7 @@ def save_policy(
     row = Policy.objects.filter(pk=policy.pk).first() if policy else Policy()
     if row is None:
         return Refusal("not_found", _("These rules have been deleted meanwhile."))
+    before = audit.facts_of(row, Subject.POLICY) if policy else audit.NOTHING
     presets = list(wish["presets"]) if "presets" in wish else None
     _take_over(row, wish)
     refusal = _existing(row) or _nonsense(row)
@@ -73,15 +76,35 @@ def save_policy(
         row.presets.clear()
     elif presets is not None:
         row.presets.set(presets)
+    kind, after = "policy.changed" if policy else "policy.made", audit.facts_of(row, Subject.POLICY)
+    audit.note(kind, actor, _about(row), before=before, after=after)
     return row
 
 
+@transaction.atomic
 def delete_policy(policy: Policy, *, actor: User) -> Refusal | None:
     """What it says holds no more."""
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
-    Policy.objects.filter(pk=policy.pk).delete()
+    about, before = _about(policy), audit.facts_of(policy, Subject.POLICY)
+    if Policy.objects.filter(pk=policy.pk).delete()[0]:
+        audit.note("policy.deleted", actor, about, before=before)
     return None
+
+
+def _about(row: Policy) -> audit.About:
+    return audit.About(Subject.POLICY, row.pk, _name(row))
+
+
+def _name(row: Policy) -> Words:
+    lane, group = row.lane.name if row.lane else "", row.group.name if row.group else ""
+    if row.lane and row.group:
+        return said("the rules of {lane} for {group}", lane=lane, group=group)
+    if row.lane:
+        return said("the rules of {lane}", lane=lane)
+    if row.group:
+        return said("the rules for {group}", group=group)
+    return said("the rules for everybody")
 
 
 def _take_over(row: Policy, wish: PolicyWish) -> None:

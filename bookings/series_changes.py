@@ -21,6 +21,7 @@ from bookings.settling import (
     TOO_LATE,
     Answer,
     Held,
+    held_as,
     lock,
     settle,
 )
@@ -97,7 +98,7 @@ def _under_lock(
         return NOT_YOURS
     answers = []
     for each in reversed(found) if is_last_first else found:
-        answer = work(Held(each, actor, locked, now))
+        answer = work(held_as(each, actor, locked, now))
         if isinstance(answer, Refusal):
             transaction.set_rollback(True)
             return answer

@@ -21,9 +21,9 @@ from bookings.models import Booking
 from bookings.policies import Standing
 from bookings.policy import Claim
 from bookings.states import OCCUPYING, State
-from lanes import clock, ticks
+from lanes import audit, clock, ticks
 from lanes.events import add_event
-from lanes.models import Lane
+from lanes.models import Lane, Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import At, Words, marked, said
 
@@ -80,6 +80,7 @@ class Held:
     actor: User
     lanes: dict[int, Lane]  # locked: the booking's own, and the one it may move to
     now: datetime
+    was: audit.Facts | None = None  # what the audit trail tells of it, unless it is the actor's
 
 
 def settle(work: Callable[[], Done | Refusal]) -> Done | Refusal:
@@ -135,7 +136,14 @@ def hold(
         return BUSY
     if to_lane and to_lane.pk not in lanes:
         return GONE
-    return Held(fresh, actor, lanes, now)
+    return held_as(fresh, actor, lanes, now)
+
+
+def held_as(booking: Booking, actor: User, lanes: dict[int, Lane], now: datetime) -> Held:
+    """A booking that is under lock, as it is now."""
+    is_own = booking.owner_id == actor.pk
+    was = None if is_own else audit.facts_of(booking, Subject.BOOKING)
+    return Held(booking, actor, lanes, now, was)
 
 
 def lock(
@@ -176,6 +184,23 @@ def confirm_or_ask(booking: Booking, now: datetime, *, is_asked: bool) -> None:
         booking.asked_at = now
 
 
+def tell_change(held: Held, done: str) -> None:
+    """`tell` of what was held, also the audit trail where it is another's."""
+    booking, actor = held.booking, held.actor
+    tell(booking, done, actor, held.now)
+    note_change(held, done, _sentence(booking, done, actor, held.now))
+
+
+def note_change(held: Held, done: str, what: Words) -> None:
+    """The audit trail of what was done to another's booking, in a sentence."""
+    if held.was is None:
+        return
+    booking = held.booking
+    about = audit.About(Subject.BOOKING, booking.pk, f"#{booking.pk} {booking.owner.username}")
+    after = audit.facts_of(booking, Subject.BOOKING)
+    audit.note(f"booking.{done}", held.actor, about, before=held.was, after=after, what=what)
+
+
 def tell(
     booking: Booking, done: str, actor: User, now: datetime, *, left: Lane | None = None
 ) -> None:
@@ -199,11 +224,12 @@ def tell_rule(booking: Booking, done: str, now: datetime, *, minutes: int = 0) -
 
 def tell_words(
     booking: Booking, done: str, words: str, now: datetime, actor: User, **people: str
-) -> None:
+) -> Words:
     """The same in words of one's own, which may say {actor}, {what}, {start} and {end}, too."""
     facts = {**people, **what_and_when(booking, now)}
     sentence = said(words, actor=actor.username, **facts)
     _tell(booking, booking.lane, (f"booking.{done}", sentence), now, actor)
+    return sentence
 
 
 def tell_series(bookings: Sequence[Booking], actor: User, now: datetime) -> None:

@@ -10,6 +10,7 @@ from bookings.settling import (
     Held,
     change,
     hold,
+    note_change,
     over_objection,
     settle,
     tell_words,
@@ -68,7 +69,8 @@ def _share(member_pk: int, held: Held) -> Answer:
     if len(others) >= MOST:
         return TOO_MANY
     made = BookingShare.objects.create(booking=booking, member=member, added_at=now)
-    tell_words(booking, "shared", SHARED, now, held.actor, member=member.username)
+    what = tell_words(booking, "shared", SHARED, now, held.actor, member=member.username)
+    note_change(held, "shared", what)
     _tell_member(made, held)
     return booking
 
@@ -78,7 +80,9 @@ def _end(member: User, held: Held) -> Answer:
     if not booking.shares.filter(member=member).delete()[0]:
         return NOT_SHARED
     words = LEFT if member == actor else UNSHARED
-    tell_words(booking, "unshared", words, held.now, actor, member=member.username)
+    what = tell_words(booking, "unshared", words, held.now, actor, member=member.username)
+    if member != actor:
+        note_change(held, "unshared", what)
     return booking
 
 

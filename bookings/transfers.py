@@ -10,7 +10,7 @@ from bookings.policies import Standing, claim_of, standing_of
 from bookings.policy import Claim, needs_approval
 from bookings.policy_words import told
 from bookings.refusals import RulesBroken
-from bookings.settling import Answer, Held, change, tell_words, what_and_when
+from bookings.settling import Answer, Held, change, note_change, tell_words, what_and_when
 from bookings.states import State
 from lanes.notices import News, tell_people
 from lanes.refusals import Refusal
@@ -84,7 +84,8 @@ def _tell(held: Held, giver: User) -> None:
         tell_words(booking, "transferred", GAVE_OWN, now, actor, member=member)
     else:
         owner = giver.username
-        tell_words(booking, "transferred", GAVE, now, actor, owner=owner, member=member)
+        what = tell_words(booking, "transferred", GAVE, now, actor, owner=owner, member=member)
+        note_change(held, "transferred", what)
     _tell_person(booking.owner, NOW_YOURS, held)
     _tell_person(giver, NOT_YOURS_NOW, held)
 

@@ -1,5 +1,6 @@
 """Django's admin pages: what a member may use of the gateway. For administrators."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
 from django.contrib import admin
@@ -7,9 +8,10 @@ from django.contrib.auth.models import User
 from django.forms import ModelForm
 from django.http import HttpRequest
 
-from gateway.limits import RateLimits, set_member_limits
+from gateway.limits import RateLimits, own_limits_of, set_member_limits
 from gateway.models import MemberLimit
-from lanes import ticks
+from lanes import audit, ticks
+from lanes.models import Subject
 
 if TYPE_CHECKING:  # the class has no type parameter when it runs
     Base = admin.ModelAdmin[MemberLimit]
@@ -43,5 +45,8 @@ class MemberLimitAdmin(Base):
 
     def delete_model(self, request: HttpRequest, obj: MemberLimit) -> None:
         """From now on the member is as everybody."""
+        before = asdict(own_limits_of(obj))
         obj.delete()
+        about = audit.About(Subject.MEMBER, obj.member_id, obj.member.get_username())
+        audit.note("member.limits", cast(User, request.user), about, before=before)
         ticks.plan_soon()

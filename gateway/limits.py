@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from gateway.models import ApiToken, MemberLimit
-from lanes import ticks
+from lanes import audit, ticks
+from lanes.models import Subject
 from lanes.refusals import Refusal
 from wire.words import said
 
@@ -39,7 +40,11 @@ def in_force(own: int | None, default: int | None) -> int | None:
 
 def own_limits(member: User) -> RateLimits:
     """What was set for this person; None where they are as everybody."""
-    row: MemberLimit | None = getattr(member, "rate_limit", None)
+    return own_limits_of(getattr(member, "rate_limit", None))
+
+
+def own_limits_of(row: MemberLimit | None) -> RateLimits:
+    """What a row says; None: as everybody."""
     return RateLimits(row.requests_per_minute, row.tokens_per_minute) if row else NO_LIMITS
 
 
@@ -61,7 +66,12 @@ def set_member_limits(member: User, wish: RateLimits, *, actor: User) -> MemberL
     if refusal:
         return refusal
     with transaction.atomic():
+        held = MemberLimit.objects.filter(member=member).first()
+        before = asdict(own_limits_of(held))
         limit, _ = MemberLimit.objects.update_or_create(member=member, defaults=asdict(wish))
+        about = audit.About(Subject.MEMBER, member.pk, member.get_username())
+        if before != asdict(wish):
+            audit.note("member.limits", actor, about, before=before, after=asdict(wish))
         ticks.plan_soon()
     log.info("limits set member=%s by=%s %s", member.pk, actor.pk, wish)
     return limit
@@ -77,10 +87,20 @@ def set_token_limits(token: ApiToken, wish: RateLimits, *, actor: User) -> Refus
         seen = ApiToken.objects.filter(pk=token.pk, **asdict(held))
         if not seen.update(**asdict(wish)):
             return Refusal("wrong_state", said("Somebody has just changed this token: look again."))
+        about = about_token(token, actor)
+        audit.note("token.changed", actor, about, before=asdict(held), after=asdict(wish))
         ticks.plan_soon()
     token.refresh_from_db(fields=list(asdict(wish)))
     log.info("token limits set token=%s by=%s %s", token.pk, actor.pk, wish)
     return None
+
+
+def about_token(token: ApiToken, actor: User) -> audit.About:
+    """A token by its name, and its owner's where that is another."""
+    name = token.name
+    if token.owner_id != actor.pk:
+        name = said("{name} of {owner}", name=name, owner=token.owner.get_username())
+    return audit.About(Subject.TOKEN, token.pk, name)
 
 
 def token_objection(wish: RateLimits) -> Refusal | None:

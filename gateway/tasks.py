@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 
 import redis
 from celery import current_app, shared_task
+from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from bookings import test_loads
@@ -15,7 +17,7 @@ from gateway.silence import silent_lanes
 from gateway.turns import Turns
 from gateway.usage import ingest
 from gateway.usage_days import roll_up
-from lanes import clock, ticks
+from lanes import audit, clock, ticks
 from lanes.host_watch import note_asked, watch_hosts
 from lanes.models import Host
 
@@ -61,6 +63,13 @@ def follow_up(key: str) -> None:
 def usage_days() -> None:
     """Each minute: usage by day, today's until now."""
     _guarded("usage by day", lambda: roll_up(clock.database_now()))
+
+
+@shared_task(name="slotserve.audit")
+def prune_audit() -> None:
+    """Every ten minutes: drop what the audit trail has kept long enough."""
+    kept = timedelta(days=settings.SLOTSERVE_AUDIT_DAYS)
+    _guarded("prune the audit trail", lambda: audit.prune(clock.database_now(), kept))
 
 
 def take_usage_in() -> None:

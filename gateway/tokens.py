@@ -12,10 +12,10 @@ from django.db import transaction
 from django.db.models import Q
 
 from bookings.models import Booking
-from gateway.limits import NO_LIMITS, RateLimits, token_objection
+from gateway.limits import NO_LIMITS, RateLimits, about_token, token_objection
 from gateway.models import ApiToken, Scope
-from lanes import clock, ticks
-from lanes.models import Lane
+from lanes import audit, clock, ticks
+from lanes.models import Lane, Subject
 from lanes.refusals import Refusal
 from wire.words import said
 
@@ -67,6 +67,8 @@ def create_token(  # noqa: PLR0913 - what is wished, all by name
             **asdict(rate_limits),
         )
         token.lanes.set(lanes)
+        after = audit.facts_of(token, Subject.TOKEN)
+        audit.note("token.made", owner, about_token(token, owner), after=after)
         ticks.plan_soon()
     log.info("token made token=%s owner=%s scopes=%s", token.pk, owner.pk, token.scopes)
     return token, text
@@ -81,6 +83,8 @@ def revoke(token: ApiToken, *, actor: User) -> Refusal | None:
     with transaction.atomic():
         open_tokens = ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True)
         is_first = open_tokens.update(revoked_at=clock.database_now())
+        if is_first:
+            audit.note("token.revoked", actor, about_token(token, actor))
         ticks.plan_soon()
     if is_first:
         log.info("token revoked token=%s owner=%s by=%s", token.pk, token.owner_id, actor.pk)

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
-from lanes import clock
-from lanes.models import Announcement
+from lanes import audit, clock
+from lanes.models import Announcement, Subject
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
 
@@ -27,6 +27,7 @@ def not_over(now: datetime) -> QuerySet[Announcement]:
     return Announcement.objects.filter(Q(ends_at=None) | Q(ends_at__gt=now))
 
 
+@transaction.atomic
 def announce(
     *,
     text: str,
@@ -47,6 +48,9 @@ def announce(
     if refusal:
         return refusal
     made.save()
+    about = audit.About(Subject.ANNOUNCEMENT, made.pk, made.text)
+    after = audit.facts_of(made, Subject.ANNOUNCEMENT)
+    audit.note("announcement.made", actor, about, after=after)
     log.info("announced id=%s by=%s", made.pk, actor.pk)
     return made
 
@@ -58,9 +62,10 @@ def end(announcement: Announcement, *, actor: User) -> Refusal | None:
         return not_administrator()
     now = clock.database_now()
     row = Announcement.objects.filter(pk=announcement.pk)
-    if row.filter(starts_at__gte=now).delete()[0]:
-        return None
-    if not row.filter(Q(ends_at=None) | Q(ends_at__gt=now)).update(ends_at=now):
+    is_dropped = bool(row.filter(starts_at__gte=now).delete()[0])
+    if not is_dropped and not row.filter(Q(ends_at=None) | Q(ends_at__gt=now)).update(ends_at=now):
         return Refusal("already_over", _("This announcement is over already."))
+    about = audit.About(Subject.ANNOUNCEMENT, announcement.pk, announcement.text)
+    audit.note("announcement.ended", actor, about)
     log.info("announcement ended id=%s by=%s", announcement.pk, actor.pk)
     return None

@@ -6,8 +6,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from lanes import ticks
-from lanes.models import Host
+from lanes import audit, ticks
+from lanes.models import Host, Subject
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
 from wire.words import said
@@ -26,12 +26,16 @@ def save_host(
     row = Host.objects.select_for_update().filter(pk=host.pk).first()
     if row is None:
         return Refusal("not_found", said("This host has been deleted meanwhile."))
+    before = audit.facts_of(row, Subject.HOST)
     row.name = (name or row.name).strip()
     row.address = (address or row.address).strip()
     refusal = unfit_address(row.address) or refusal_of(row)
     if refusal:
         return refusal
     row.save(update_fields=["name", "address"])
+    about = audit.About(Subject.HOST, row.pk, row.name)
+    after = audit.facts_of(row, Subject.HOST)
+    audit.note("host.changed", actor, about, before=before, after=after)
     ticks.plan_soon()
     return row
 

@@ -16,10 +16,10 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from lanes import clock
+from lanes import audit, clock
 from lanes.host_services import is_loopback, unfit_address
 from lanes.host_watch import silent_after
-from lanes.models import Host, JoinToken, TokenState
+from lanes.models import Host, JoinToken, Subject, TokenState
 from lanes.reach import why_not_for_others
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
@@ -77,6 +77,9 @@ def _create(
     JoinToken.objects.filter(expires_at__lt=now - KEPT).delete()
     said = {"key": key, "name": name, "address": address, "made_at": now, "made_by": actor}
     made = JoinToken.objects.create(digest=_digest(text), expires_at=now + lasts, **said)
+    about = audit.About(Subject.JOIN_TOKEN, made.pk, key)
+    after = audit.facts_of(made, Subject.JOIN_TOKEN)
+    audit.note("join_token.made", actor, about, after=after)
     return made, text
 
 
@@ -113,9 +116,12 @@ def join(text: str, machine: str = "", addresses: Collection[str] = ()) -> Joine
     host, _ = Host.objects.update_or_create(
         key=token.key, defaults={"name": token.name, "address": token.address}
     )
+    if not again:
+        audit.note("host.joined", token.made_by, audit.About(Subject.HOST, host.pk, host.key))
     return Joined(host, code_version(), environment_of(host))
 
 
+@transaction.atomic
 def revoke_join_token(pk: int, *, actor: User | None) -> JoinToken | Refusal:
     """End a token. One that a machine has used lets another join as that host; what the machine was
     told it keeps.
@@ -132,6 +138,7 @@ def revoke_join_token(pk: int, *, actor: User | None) -> JoinToken | Refusal:
     if not living.update(revoked_at=now):
         return Refusal("wrong_state", said("This join token is of no use any more already."))
     token.revoked_at = now
+    audit.note("join_token.revoked", actor, audit.About(Subject.JOIN_TOKEN, pk, token.key))
     return token
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Max, Q
 from django.utils.translation import override
 
-from lanes import ticks
+from lanes import audit, ticks
 from lanes.catalogue.forgetting import take_back
 from lanes.engines import forms
 from lanes.engines.base import EngineAdapter
@@ -25,6 +25,7 @@ from lanes.models import (
     ModelKind,
     Preset,
     PresetRevision,
+    Subject,
 )
 from lanes.preset_names import check_aliases, taken
 from lanes.refusals import Refusal
@@ -115,12 +116,25 @@ def save_preset(
     content, notes = read
     one_edit_at_a_time()
     preset = Preset.objects.filter(slug=slug).first() or Preset(slug=slug)
+    before = _audited(preset) if preset.pk else audit.NOTHING
     preset.name = wish.get("name") or preset.name or slug
     refusal = refusal_of(preset) or _moved(preset, model_file) or taken(slug, content.aliases)
     if refusal:
         return refusal
     preset.save()
-    return SavedPreset(_newest(preset, content, notes, actor), tuple(notes))
+    newest = _newest(preset, content, notes, actor)
+    audit.note(
+        "preset.changed" if before else "preset.made",
+        actor,
+        audit.About(Subject.PRESET, preset.pk, preset.slug),
+        before=before,
+        after=_audited(preset),
+    )
+    return SavedPreset(newest, tuple(notes))
+
+
+def _audited(preset: Preset) -> audit.Facts:
+    return {"name": preset.name, "revision": preset.current.number if preset.current else None}
 
 
 def as_said(preset: Preset) -> dict[str, Any]:

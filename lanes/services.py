@@ -9,13 +9,13 @@ from typing import TypedDict, Unpack
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from lanes import clock, ticks
+from lanes import audit, clock, ticks
 from lanes.archived import archived_objection
 from lanes.events import add_event
 from lanes.gpus import inventory, nvml
 from lanes.gpus.readings import Inventory
 from lanes.locking import one_edit_at_a_time
-from lanes.models import Gpu, Host, Lane, Preset
+from lanes.models import Gpu, Host, Lane, Preset, Subject
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
 from wire.words import said
@@ -65,6 +65,7 @@ def save_lane(lane: Lane | None, *, actor: User | None, **wish: Unpack[LaneWish]
     )
     if row is None:
         return Refusal("not_found", said("This lane has been deleted meanwhile."))
+    before = audit.facts_of(row, Subject.LANE) if lane else audit.NOTHING
     gpus = list(wish["gpus"]) if "gpus" in wish else None
     refusal = _fixed_for_good(row, wish) if lane else None
     changed = _take_over(row, wish)
@@ -81,6 +82,13 @@ def save_lane(lane: Lane | None, *, actor: User | None, **wish: Unpack[LaneWish]
         _tell(row, actor, said("made this lane"))
     elif changed:
         _tell(row, actor, said("changed {what}", what=", ".join(changed)))
+    audit.note(
+        "lane.changed" if lane else "lane.made",
+        actor,
+        audit.About(Subject.LANE, row.pk, row.name),
+        before=before,
+        after=audit.facts_of(row, Subject.LANE),
+    )
     ticks.plan_soon()
     return row
 

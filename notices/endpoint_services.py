@@ -6,9 +6,11 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.utils.translation import gettext as _
 
-from lanes import ticks
+from lanes import audit, ticks
+from lanes.models import Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from notices import chat
 from notices.endpoints import delivery_to
@@ -24,6 +26,7 @@ LONGEST_NAME, LONGEST_URL = 100, 2000
 TEST = "test"
 
 
+@transaction.atomic
 def add(
     *, name: str, kind: str, url: str, events: Collection[str], actor: User, now: datetime
 ) -> tuple[Endpoint, str] | Refusal:
@@ -45,10 +48,12 @@ def add(
         events=sorted(set(events)),
         created_at=now,
     )
+    audit.note("endpoint.made", actor, _about(made), after=audit.facts_of(made, Subject.ENDPOINT))
     log.info("endpoint added endpoint=%s kind=%s by=%s", made.pk, kind, actor.pk)
     return made, secret
 
 
+@transaction.atomic
 def change(
     endpoint: Endpoint,
     *,
@@ -63,18 +68,23 @@ def change(
     refusal = _objection(actor, name, events)
     if refusal:
         return refusal
+    before = audit.facts_of(endpoint, Subject.ENDPOINT)
     endpoint.name, endpoint.events = name.strip(), sorted(set(events))
     endpoint.is_on = endpoint.is_on if is_on is None else is_on
     endpoint.save(update_fields=["name", "events", "is_on"])
+    after = audit.facts_of(endpoint, Subject.ENDPOINT)
+    audit.note("endpoint.changed", actor, _about(endpoint), before=before, after=after)
     log.info("endpoint changed endpoint=%s by=%s", endpoint.pk, actor.pk)
     return endpoint
 
 
+@transaction.atomic
 def remove(endpoint: Endpoint, *, actor: User) -> Refusal | None:
     """Delete it with its log. Refusal: not_administrator."""
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     log.info("endpoint removed endpoint=%s by=%s", endpoint.pk, actor.pk)
+    audit.note("endpoint.removed", actor, _about(endpoint))
     endpoint.delete()
     return None
 
@@ -99,6 +109,10 @@ def send_again(delivery: Delivery, *, actor: User, now: datetime) -> Delivery | 
         return Refusal("wrong_state", _("It waits to be sent already."))
     delivery.refresh_from_db()
     return delivery
+
+
+def _about(endpoint: Endpoint) -> audit.About:
+    return audit.About(Subject.ENDPOINT, endpoint.pk, endpoint.name)
 
 
 def _objection(actor: User, name: str, events: Collection[str]) -> Refusal | None:

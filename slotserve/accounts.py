@@ -13,9 +13,10 @@ from django.db import transaction
 from django.http import HttpRequest
 
 from gateway.browser_tokens import end_session
-from lanes import clock
+from lanes import audit, clock
 from lanes.refusals import Refusal
 from slotserve import invitations
+from slotserve.members import about_member
 from slotserve.models import Invitation
 
 SESSION_KEY = "invitation"  # the secret of the link that was followed
@@ -27,6 +28,12 @@ class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Whether a stranger may make an account."""
         return bool(settings.SLOTSERVE_OPEN_SIGNUP)
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """Log in, all factors shown; of administrators it is noted."""
+        super().login(request, user)
+        if user.is_staff:
+            audit.note("member.logged_in", user, about_member(user))
 
     def logout(self, request: HttpRequest) -> None:
         """Log out, and end what the session's pages may call."""

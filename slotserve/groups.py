@@ -6,6 +6,8 @@ from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from bookings.models import Policy
+from lanes import audit
+from lanes.models import Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 
 LONGEST_NAME = 150
@@ -28,16 +30,20 @@ def save_group(group: Group | None, name: str, *, actor: User) -> Group | Refusa
     taken = Refusal("name_taken", _("There is a group of this name already."))
     if others.filter(name__iexact=name).exists():
         return taken
+    before = {"name": Group.objects.get(pk=group.pk).name} if group else audit.NOTHING
     made = group or Group()
     made.name = name
     try:
         with transaction.atomic():
             made.save()
+            kind, about = "group.changed" if group else "group.made", about_group(made)
+            audit.note(kind, actor, about, before=before, after={"name": name})
     except IntegrityError:  # another made it at the same moment
         return taken
     return made
 
 
+@transaction.atomic
 def delete_group(group: Group, *, actor: User) -> Refusal | None:
     """Delete a group; its members stay. Refusals: not_administrator, in_use (it has rules)."""
     if not actor.is_staff:
@@ -45,5 +51,11 @@ def delete_group(group: Group, *, actor: User) -> Refusal | None:
     if Policy.objects.filter(group=group).exists():
         words = _("There are rules of booking for this group: delete those first.")
         return Refusal("in_use", words)
+    audit.note("group.deleted", actor, about_group(group))
     group.delete()
     return None
+
+
+def about_group(group: Group) -> audit.About:
+    """A group, for the audit trail."""
+    return audit.About(Subject.GROUP, group.pk, group.name)

@@ -16,10 +16,13 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from gateway.tokens import digest
-from lanes import clock
+from lanes import audit, clock
+from lanes.models import Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from slotserve.account_mail import INVITATION_MAIL, ask_for
+from slotserve.members import about_member
 from slotserve.models import Invitation, InvitationState
+from wire.words import said
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +52,8 @@ def invite(
             expires_at=now + lifetime,
         )
         made.groups.set(groups)
+        after = audit.facts_of(made, Subject.INVITATION)
+        audit.note("invitation.made", actor, _about(made), after=after)
     log.info("invitation made invitation=%s by=%s", made.pk, actor.pk)
     return made, text
 
@@ -69,6 +74,7 @@ def find(text: str, now: datetime) -> Invitation | Refusal:
     return _open(Invitation.objects.filter(digest=digest(text)).first(), now)
 
 
+@transaction.atomic
 def revoke(invitation: Invitation, *, actor: User) -> Refusal | None:
     """It opens nothing any more. Refusals: not_administrator, wrong_state (used already)."""
     if not actor.is_staff:
@@ -76,6 +82,7 @@ def revoke(invitation: Invitation, *, actor: User) -> Refusal | None:
     unused = Invitation.objects.filter(pk=invitation.pk, used_at=None)
     if not unused.update(revoked_at=clock.database_now()):
         return Refusal("wrong_state", _("This invitation was used: remove the member instead."))
+    audit.note("invitation.revoked", actor, _about(invitation))
     return None
 
 
@@ -113,7 +120,14 @@ def equip(person: User, invitation: Invitation) -> None:
         person.save(update_fields=["is_staff", "is_superuser"])
     person.groups.set(invitation.groups.all())
     Invitation.objects.filter(pk=invitation.pk).update(used_by=person)
+    about, after = about_member(person), audit.facts_of(person, Subject.MEMBER)
+    audit.note("member.joined", invitation.created_by, about, after=after)
     log.info("invitation used invitation=%s member=%s", invitation.pk, person.pk)
+
+
+def _about(invitation: Invitation) -> audit.About:
+    name = invitation.email or said("whoever has the link")
+    return audit.About(Subject.INVITATION, invitation.pk, name)
 
 
 def _open(found: Invitation | None, now: datetime) -> Invitation | Refusal:

@@ -19,7 +19,8 @@ from bookings import services
 from bookings.models import Booking
 from bookings.states import Status
 from gateway.models import ApiToken
-from lanes import clock, ticks
+from lanes import audit, clock, ticks
+from lanes.models import Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from slotserve.account_mail import FAREWELL_MAIL, ask_for
 
@@ -81,7 +82,10 @@ def remove_member(person: User, *, actor: User, releases: bool) -> Removed | Ref
         refusal = _removal_objection(person, administrators, actor)
         if refusal:
             return refusal
-        revoked = _shut_out(User.objects.select_for_update(no_key=True).get(pk=person.pk))
+        held = User.objects.select_for_update(no_key=True).get(pk=person.pk)
+        if held.is_active:
+            audit.note("member.removed", actor, about_member(held))
+        revoked = _shut_out(held)
         ticks.plan_soon()
     given_back, kept = _give_back(person, actor, releases=releases)
     if person.email:
@@ -90,16 +94,24 @@ def remove_member(person: User, *, actor: User, releases: bool) -> Removed | Ref
     return Removed(given_back, kept, revoked)
 
 
+def about_member(person: User) -> audit.About:
+    """A member, for the audit trail."""
+    return audit.About(Subject.MEMBER, person.pk, person.get_username())
+
+
 def _save(person: User, wish: Member, groups: Sequence[Group], actor: User) -> User | Refusal:
     with transaction.atomic():
         administrators = _lock_administrators()
         held = User.objects.select_for_update(no_key=True).get(pk=person.pk)
+        before = audit.facts_of(held, Subject.MEMBER)
         refusal = _power_objection(held, wish, administrators, actor) or _take(held, wish)
         if refusal:
             return refusal
         held.save()
         held.groups.set(groups)
         _set_address(held)
+        after = audit.facts_of(held, Subject.MEMBER)
+        audit.note("member.changed", actor, about_member(held), before=before, after=after)
         ticks.plan_soon()
     return held
 

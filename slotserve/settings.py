@@ -233,6 +233,7 @@ CELERY_TIMEZONE = "UTC"
 SLOTSERVE_TICK_SECONDS = read_number("SLOTSERVE_TICK_SECONDS", 3.0, least=0.2)
 NOTICES_SECONDS = max(10.0, SLOTSERVE_TICK_SECONDS)
 USAGE_DAYS_SECONDS = 60.0
+AUDIT_SECONDS = 600.0
 CELERY_BEAT_SCHEDULER = "slotserve.beat:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
     "plan": {
@@ -249,6 +250,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "slotserve.usage_days",
         "schedule": USAGE_DAYS_SECONDS,
         "options": {"queue": "plan", "expires": USAGE_DAYS_SECONDS},
+    },
+    "audit": {
+        "task": "slotserve.audit",
+        "schedule": AUDIT_SECONDS,
+        "options": {"queue": "plan", "expires": AUDIT_SECONDS},
     },
 }
 
@@ -290,6 +296,7 @@ SLOTSERVE_HOSTS_REDIS_URL = url_for_hosts(
 
 # --- Gateway --------------------------------------------------------------------------------
 SLOTSERVE_GATEWAY_URL = read_address("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")
+SLOTSERVE_AUDIT_DAYS = read_number("SLOTSERVE_AUDIT_DAYS", 730.0, least=1.0)
 SLOTSERVE_TABLE_DAYS = read_number("SLOTSERVE_TABLE_DAYS", 7.0, least=1.0)
 SLOTSERVE_REQUESTS_PER_MINUTE = read_whole("SLOTSERVE_REQUESTS_PER_MINUTE", 0)
 SLOTSERVE_TOKENS_PER_MINUTE = read_whole("SLOTSERVE_TOKENS_PER_MINUTE", 0)

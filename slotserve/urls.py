@@ -8,6 +8,7 @@ from slotserve.web import (
     administration,
     announcements,
     approvals,
+    audit,
     book,
     booking,
     bookings,
@@ -173,6 +174,8 @@ urlpatterns = [
     re_path(
         r"^administration/models/(?P<pk>\d{1,18})/forget/$", models.forget, name="forget-model"
     ),
+    path("administration/audit/", audit.page, name="audit"),
+    path("administration/audit/export.csv", audit.export, name="audit-export"),
     path("administration/approvals/", approvals.page, name="approvals"),
     path("administration/rules/", policies.page, name="policies"),
     path("administration/rules/new/", policies.edit, name="new-policy"),

@@ -73,6 +73,7 @@ PAGES = (
     Look("api-docs"),
     Look("administration", ADMINISTRATOR),
     Look("approvals", ADMINISTRATOR),
+    Look("audit", ADMINISTRATOR),
     Look("new-lane", ADMINISTRATOR),
     Look("edit-lane", ADMINISTRATOR, LANE),
     Look("new-preset", ADMINISTRATOR),
@@ -137,7 +138,7 @@ NO_PAGES = {
     "a part of a page": "lane-gpus lane-gpu-day expect preview-new-preset preview-preset "
     "announcements-now booking-load",
     "read by programs": "events calendar-events calendar-feed calendar-file push-worker "
-    "usage-export ready mfa_login_webauthn mfa_download_recovery_codes",
+    "usage-export audit-export ready mfa_login_webauthn mfa_download_recovery_codes",
     "leads elsewhere unless somebody is in the middle of it": "accept-invitation "
     "account_set_password "
     "account_confirm_login_code account_request_reauthentication_code "

@@ -1,5 +1,5 @@
 -- A user of hosts alone: it reads and writes what hosts, lanes and model servers are about, reads who the
--- members are (not their passwords), and makes and drops nothing. Safe to repeat, and to be repeated after
+-- members are (not their passwords), neither reads nor writes the audit trail, and makes and drops nothing. Safe to repeat, and to be repeated after
 -- each update, for tables that are new:
 --   psql "$DATABASE_URL" -v password=HOST_PASSWORD -f docs/hosts/postgresql.sql
 \set ON_ERROR_STOP on
@@ -13,6 +13,8 @@ SELECT format('GRANT SELECT (%s) ON auth_user TO slotserve_host', string_agg(quo
     FROM information_schema.columns
     WHERE table_schema = 'public' AND table_name = 'auth_user' AND column_name <> 'password' \gexec
 SELECT format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO slotserve_host', tablename)
-    FROM pg_tables WHERE schemaname = 'public' AND starts_with(tablename, 'lanes_') \gexec
+    FROM pg_tables WHERE schemaname = 'public' AND starts_with(tablename, 'lanes_')
+    AND tablename <> 'lanes_auditentry' \gexec
 SELECT format('GRANT USAGE ON %I TO slotserve_host', sequencename)
-    FROM pg_sequences WHERE schemaname = 'public' AND starts_with(sequencename, 'lanes_') \gexec
+    FROM pg_sequences WHERE schemaname = 'public' AND starts_with(sequencename, 'lanes_')
+    AND sequencename <> 'lanes_auditentry_id_seq' \gexec

@@ -5,6 +5,7 @@ a `HostReport` and a `LlamaServer` by the host, the rest by `lanes.services`.
 """
 
 from lanes.models.announcements import Announcement, Level
+from lanes.models.audit import AuditEntry, Subject
 from lanes.models.catalogue import A_PROJECTOR, GONE, ModelFile, ModelFolder, ModelKind
 from lanes.models.gpus import GpuState, HostGpus, LaneMinute
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
@@ -21,6 +22,7 @@ __all__ = [
     "GONE",
     "SLUG_WORDS",
     "Announcement",
+    "AuditEntry",
     "Driver",
     "Engine",
     "Gpu",
@@ -48,6 +50,7 @@ __all__ = [
     "PresetRevision",
     "ReloadRequest",
     "Runtime",
+    "Subject",
     "TestLoad",
     "TokenState",
     "slug_validator",

@@ -4,6 +4,7 @@ from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
 from slotserve.api.announcements import AnnouncementViewSet
+from slotserve.api.audit import AuditViewSet
 from slotserve.api.bookings import BookingViewSet
 from slotserve.api.docs import SchemaPage
 from slotserve.api.fallback import NotFoundView
@@ -45,6 +46,7 @@ router.register("policies", PolicyViewSet, basename="policy")
 router.register("webhooks", WebhookViewSet, basename="webhook")
 router.register("deliveries", DeliveryViewSet, basename="delivery")
 router.register("announcements", AnnouncementViewSet, basename="announcement")
+router.register("audit", AuditViewSet, basename="audit")
 router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [
