@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
@@ -108,11 +109,20 @@ def view_of(booking: Booking, viewer: User, now: datetime) -> BookingView:
         lane=lane,
         guests=guests,
         following=booking.lane.bookings.current(booking.end).exclude(pk=booking.pk).first(),
-        events=tuple(LaneEvent.objects.filter(booking_id_for=booking.pk)[:EVENTS_SHOWN]),
+        events=tuple(_events(booking)[:EVENTS_SHOWN]),
         receipt=receipt,
         uses=tuple(each for each in uses if row.is_changeable or each.name == viewer.username),
         flags=flags_shown(receipt, viewer) if receipt else "",
     )
+
+
+def _events(booking: Booking) -> QuerySet[LaneEvent]:
+    """What was done to it; of a series, also that it was booked, which is told of its first."""
+    about = Q(booking_id_for=booking.pk)
+    if booking.series_id is not None:
+        series = Booking.objects.filter(series=booking.series_id).values("pk")
+        about |= Q(kind="series.created", booking_id_for__in=series)
+    return LaneEvent.objects.filter(about)
 
 
 def flags_shown(receipt: Receipt, viewer: User) -> str:

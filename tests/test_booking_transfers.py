@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from bookings import services
-from bookings.models import Booking, BookingShare, Policy, State
+from bookings.models import Booking, BookingShare, Policy, Series, State
 from bookings.refusals import RulesBroken
 from bookings.rule_keeping import release_no_shows
 from gateway.route_facts import read_lanes
@@ -202,3 +202,11 @@ def test_an_administrators_deed_is_told_to_both(booking: Booking, heir: User) ->
     assert LaneEvent.objects.latest("pk").sentence.startswith(
         "administrator gave the booking of owner to heir"
     )
+
+
+def test_one_of_a_series_leaves_it(lane: Lane, booking: Booking, heir: User) -> None:
+    series = Series.objects.create(
+        owner=booking.owner, zone="UTC", every="daily", count=2, created_at=at(0)
+    )
+    Booking.objects.update(series=series)
+    assert done(give(booking, heir)).series is None

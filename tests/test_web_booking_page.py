@@ -8,8 +8,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from bookings import services
-from bookings.models import Booking, Policy, State
+from bookings.models import Booking, Policy, Series, State
 from lanes import clock
+from lanes.events import add_event
 from lanes.models import Lane, Phase
 from slotserve.booking_page import masked
 from tests import browser_pages as pages
@@ -247,6 +248,17 @@ def test_its_history_is_told_in_sentences(booking: Booking, owner: User) -> None
     services.extend(booking, actor=owner, end=booking.end + HOUR)
     text = html(signed_in(owner), booking)
     assert "owner extended the booking: qwen" in text
+
+
+def test_one_of_a_series_says_that_the_series_was_booked(
+    lane: Lane, booking: Booking, owner: User
+) -> None:
+    now = clock.database_now()
+    series = Series.objects.create(owner=owner, zone="UTC", every="daily", count=2, created_at=now)
+    first = made(lane, 5, series=series)
+    Booking.objects.filter(pk=booking.pk).update(series=series)
+    add_event(lane, now, "series.created", "owner booked a series", booking=first.pk)
+    assert "owner booked a series" in html(signed_in(owner), booking)
 
 
 def test_book_this_again_fills_the_form(booking: Booking, owner: User) -> None:

@@ -143,10 +143,11 @@ def _choices(view: BookingView) -> dict[str, Any]:
     if not (view.is_open and view.row.is_changeable):
         return {}
     taken = {view.booking.owner_id, *(guest.member_id for guest in view.guests)}
-    members = list(User.objects.filter(is_active=True).order_by("username"))
+    active = User.objects.filter(is_active=True).order_by("username")
+    members = list(active.values_list("pk", "username"))
     return {
-        "heirs": [each for each in members if each.pk != view.booking.owner_id],
-        "newcomers": [each for each in members if each.pk not in taken],
+        "heirs": [name for pk, name in members if pk != view.booking.owner_id],
+        "newcomers": [name for pk, name in members if pk not in taken],
         "presets": _presets(view.booking),
     }
 
