@@ -26,6 +26,7 @@ class Dated:
     sequence: int
     changed_at: datetime
     url: str = ""
+    has_purpose: bool = True
 
 
 def uid_of(booking: Booking) -> str:
@@ -81,7 +82,7 @@ def _event(dated: Dated, zone: ZoneInfo) -> Event:
     event.add("summary", _("%(what)s on %(lane)s") % {"what": what, "lane": booking.lane.name})
     event.add("location", booking.lane.name)
     event.add("status", STATUSES.get(State(booking.state), "CANCELLED"))
-    if booking.purpose:
+    if booking.purpose and dated.has_purpose:
         event.add("description", booking.purpose)
     if dated.url:
         event.add("url", dated.url)

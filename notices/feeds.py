@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -29,13 +30,13 @@ def feed_of(person: User, now: datetime) -> tuple[bytes, str]:
 
 
 def file_of(booking: Booking, person: User) -> bytes:
-    """One booking as a calendar file for its owner."""
+    """One booking as a calendar file for its owner, or for a guest, who is not told what for."""
     preference = preference_of(person)
     with in_words_of(preference):
         (dated,) = _dated([booking])
-        return single(dated, zone_of(preference))
+        shown = replace(dated, has_purpose=booking.is_changeable_by(person))
+        return single(shown, zone_of(preference))
 
 
 def _dated(bookings: Iterable[Booking]) -> list[Dated]:
-    url = page_url("bookings")
-    return [Dated(each, *dated_facts(each), url) for each in bookings]
+    return [Dated(each, *dated_facts(each), page_url("booking", str(each.pk))) for each in bookings]

@@ -115,17 +115,18 @@ def _context(notice: Notice, booking: Booking | None) -> dict[str, Any]:
     return {
         "notice": notice,
         "language": get_language(),
-        "url": _where(notice),
+        "url": _where(notice, booking),
         "preferences": page_url("preferences"),
         "minutes": EXTEND_MINUTES,
         **made,
     }
 
 
-def _where(notice: Notice) -> str:
-    """Where in the app there is more."""
-    if notice.booking_id_for is not None:
-        return page_url("bookings")
+def _where(notice: Notice, booking: Booking | None) -> str:
+    """Where in the app there is more: on the booking's page, for who may see it."""
+    if booking is not None:
+        is_theirs = notice.kind == "shared" or booking.is_changeable_by(notice.recipient)
+        return page_url("booking", str(booking.pk)) if is_theirs else page_url("bookings")
     return page_url("lane", notice.lane.slug) if notice.lane else page_url("notices")
 
 
@@ -136,7 +137,7 @@ def _calendar(booking: Booking, notice: Notice) -> MIMEText:
         booking,
         entry.sequence if entry else 0,
         entry.changed_at if entry else booking.created_at,
-        page_url("bookings"),
+        page_url("booking", str(booking.pk)),
     )
     organizer = parseaddr(settings.DEFAULT_FROM_EMAIL)[1]
     zone = zone_of(preference_of(notice.recipient))

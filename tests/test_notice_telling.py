@@ -301,3 +301,16 @@ def test_a_guest_is_told_by_mail_without_a_calendar() -> None:
     (message,) = [each for each in mail.outbox if each.to == ["guest@example.org"]]
     assert "shares a booking with you" in message.subject
     assert not message.attachments
+
+
+def test_mails_lead_to_the_bookings_page_whoever_may_see_it(settings: Settings) -> None:
+    settings.SLOTSERVE_WEB_URL = "https://slots.example.org"
+    heir = builders.person("heir", email="heir@example.org")
+    booking = booked()
+    services.transfer(booking, actor=builders.administrator(), to=heir)
+    route(now())
+    send_due()
+    bodies = {message.to[0]: message.body for message in mail.outbox}
+    page = f"https://slots.example.org/bookings/{booking.pk}/"
+    assert page in bodies["heir@example.org"]
+    assert page not in bodies["owner@example.org"]

@@ -64,7 +64,9 @@ def test_its_owner_sees_all_and_can_do_all(booking: Booking, owner: User) -> Non
     text = html(signed_in(owner), booking)
     for words in ("Upcoming", "thesis", "Cancel", "Change end", "Share with", "Transfer to"):
         assert words in text
-    assert f"/bookings/{booking.pk}/booking.ics" in text
+    file = f"/bookings/{booking.pk}/booking.ics"
+    assert file in text
+    assert b"thesis" in signed_in(owner).get(file).content
 
 
 def test_a_guest_sees_it_without_what_is_the_owners(booking: Booking) -> None:
@@ -74,7 +76,9 @@ def test_a_guest_sees_it_without_what_is_the_owners(booking: Booking) -> None:
     assert "Leave" in text
     for words in ("thesis", "Change end", "Transfer to", "Remove"):
         assert words not in text
-    assert signed_in(guest).get(f"/bookings/{booking.pk}/booking.ics").status_code == 200
+    file = signed_in(guest).get(f"/bookings/{booking.pk}/booking.ics")
+    assert b"BEGIN:VEVENT" in file.content
+    assert b"thesis" not in file.content
 
 
 def test_strangers_find_nothing_there(booking: Booking) -> None:
