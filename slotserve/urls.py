@@ -1,6 +1,7 @@
 """Addresses of the web process."""
 
 from allauth.account.decorators import secure_admin_login
+from allauth.account.views import logout
 from django.contrib import admin
 from django.urls import include, path, re_path
 
@@ -199,6 +200,7 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("ready/", ready.ready, name="ready"),
     path("accounts/", include("allauth.urls")),
+    path("admin/logout/", logout),  # Django's own would leave the session's tokens alive
     path("admin/", admin.site.urls),
     path("api/v1/", include("slotserve.api.urls")),
 ]

@@ -1,11 +1,14 @@
 """Whom a single sign-on's word makes a member."""
 
+from typing import Any
+
 import pytest
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.contrib.auth.models import User
 
 from slotserve.accounts import VerifiedPeople
+from slotserve.checks import check_single_sign_on
 from tests import builders
 
 pytestmark = pytest.mark.django_db
@@ -47,3 +50,18 @@ def test_an_address_that_one_side_did_not_verify_is_nobodys(here: bool, there: b
 
 def test_an_address_that_nobody_has_is_nobodys() -> None:
     assert Anyone().authenticate_by_email(told(verified=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("providers", "found"),
+    [
+        ({}, []),
+        ({"openid_connect": {"APPS": [{"client_id": "slotserve"}]}}, []),
+        ({"openid_connect": {"APPS": [{"client_id": ""}]}}, ["slotserve.E030"]),
+    ],
+)
+def test_a_provider_without_a_client_id_is_found(
+    settings: Any, providers: dict[str, Any], found: list[str]
+) -> None:
+    settings.SOCIALACCOUNT_PROVIDERS = providers
+    assert [each.id for each in check_single_sign_on(None)] == found

@@ -186,3 +186,22 @@ def test_the_button_that_was_pressed_is_told(windows: Windows, alice: User) -> N
     page.get_by_label("Email", exact=True).fill("other@example.org")
     page.get_by_role("button", name="Add Email").click()
     expect(page.get_by_text("other@example.org").first).to_be_visible()
+
+
+def test_the_time_a_token_expires_at_is_asked_when_it_is_needed(
+    windows: Windows, alice: User
+) -> None:
+    page = windows.open(alice, width=pages.PHONE)
+    page.goto("/tokens/")
+    time_field = page.locator("#id_expires_at")
+    expect(time_field).to_be_hidden()
+    page.get_by_label("Expires").select_option("time")
+    expect(time_field).to_be_visible()
+    page.get_by_label("Name").fill("laptop")
+    page.get_by_role("button", name="Make token").click()
+    expect(page.get_by_text("Say when it expires")).to_be_visible()
+    windows.forgive("400 (Bad Request)")
+    time_field.fill("2091-01-01T12:00")
+    page.get_by_role("button", name="Make token").click()
+    expect(page.locator("#token")).to_contain_text("ss_")
+    expect(time_field).to_be_hidden()

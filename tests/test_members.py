@@ -256,10 +256,26 @@ def test_rest_makes_renames_and_deletes_groups(alice: User, chief: User) -> None
     assert client.get(path).status_code == client.post(path, {"name": "x"}).status_code == 403
 
 
-def test_djangos_admin_deletes_nobody(alice: User, chief: User) -> None:
-    client = client_of(chief)
+def test_djangos_admin_deletes_and_changes_nobody(alice: User, chief: User) -> None:
+    client, path = client_of(chief), f"/admin/auth/user/{chief.pk}/"
     assert client.post(f"/admin/auth/user/{alice.pk}/delete/", {"post": "yes"}).status_code == 403
-    assert client.get(f"/admin/auth/user/{alice.pk}/change/").status_code == 200
+    assert client.get(f"{path}change/").status_code == 200
+    client.post(f"{path}change/", {"username": "renamed", "email": "x@example.org"})
+    chief.refresh_from_db()
+    assert (chief.is_staff, chief.is_active, chief.username) == (True, True, "administrator")
+    assert client.get("/admin/auth/group/").status_code == 404
+
+
+def test_djangos_admin_makes_members_and_gives_passwords(chief: User) -> None:
+    client = client_of(chief)
+    secret = {"password1": "quite a secret", "password2": "quite a secret"}
+    wish = {"username": "new", "usable_password": "true", **secret}
+    client.post("/admin/auth/user/add/", wish)
+    made = User.objects.get(username="new")
+    changed = {"password1": "another secret", "password2": "another secret"}
+    client.post(f"/admin/auth/user/{made.pk}/password/", {"usable_password": "true", **changed})
+    made.refresh_from_db()
+    assert (made.is_staff, made.check_password("another secret")) == (False, True)
 
 
 def test_the_number_of_queries_does_not_grow(

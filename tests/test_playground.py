@@ -62,11 +62,12 @@ def test_its_tokens_are_in_no_list_and_cannot_be_revoked_by_number() -> None:
 
 
 @db
-def test_logging_out_ends_the_tokens_of_this_session_alone() -> None:
+@pytest.mark.parametrize("path", ["/accounts/logout/", "/admin/logout/"])
+def test_logging_out_ends_the_tokens_of_this_session_alone(path: str) -> None:
     alice = builders.person("alice")
     here, there = window(alice), window(alice)
     texts = [minted(here), minted(here), minted(there)]
-    here.post("/accounts/logout/")
+    here.post(path)
     now = clock.database_now()
     assert [find(text, now) is not None for text in texts] == [False, False, True]
 
@@ -116,8 +117,8 @@ def test_the_page_may_call_the_gateway_and_nobody_else(
     builders.lane("demo")
     alice = window(builders.person("alice"))
     alice.get("/playground/")
-    # Session, user, now, slots of hers, lanes, unread notices.
-    with django_assert_num_queries(6):
+    # Session, user, now, slots of hers, lanes, unread notices, announcements.
+    with django_assert_num_queries(7):
         answer = alice.get("/playground/")
     policy = dict(
         part.strip().split(" ", 1) for part in answer["Content-Security-Policy"].split(";")
