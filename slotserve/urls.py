@@ -35,6 +35,7 @@ from slotserve.web import (
     push,
     ready,
     selfcheck,
+    single_sign_on,
     test_loads,
     tokens,
     usage,
@@ -199,6 +200,7 @@ urlpatterns = [
     path("administration/self-check/", selfcheck.page, name="self-check"),
     path("i18n/", include("django.conf.urls.i18n")),
     path("ready/", ready.ready, name="ready"),
+    path("accounts/oidc/<str:provider_id>/login/", single_sign_on.leave),
     path("accounts/", include("allauth.urls")),
     path("admin/logout/", logout),  # Django's own would leave the session's tokens alive
     path("admin/", admin.site.urls),
