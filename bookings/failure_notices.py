@@ -13,9 +13,12 @@ from bookings.sentences import slot
 from lanes.failures.causes import joined
 from lanes.models import PresetFailure
 from lanes.notices import News, administrators, tell_people
+from wire.words import remade, said
 
 KIND = "failure"
-TRIED_AGAIN = "It is tried again by itself; the lane's default serves meanwhile where there is one."
+TRIED_AGAIN = said(
+    "It is tried again by itself; the lane's default serves meanwhile where there is one."
+)
 
 
 def tell_failures(now: datetime) -> int:
@@ -26,22 +29,41 @@ def tell_failures(now: datetime) -> int:
 
 def _tell(failure: PresetFailure, now: datetime) -> int:
     booking = _booking_of(failure)
-    told, about = 0, f"failure:{failure.lane_id}:{failure.revision.preset_id}"
+    reason, advice = _words_of(failure)
+    about = f"failure:{failure.lane_id}:{failure.revision.preset_id}"
     people = {person.pk: person for person in administrators()}
     if booking is not None:
         people.pop(booking.owner_id, None)
-        news = News(
-            f"{about}:booking-{booking.pk}:{failure.failure_kind}",  # once a slot and cause
-            KIND,
-            f"{_what(failure)} for your slot {_slot(booking, now)}: {failure.reason}",
-            joined(failure.failure_advice, TRIED_AGAIN),
-            failure.lane,
-            booking=booking.pk,
-        )
-        told = tell_people([booking.owner], news, now)
-    words = f"{_what(failure)}: {failure.reason}"
-    news = News(about, KIND, words, failure.failure_advice, failure.lane, failure.since)
-    return told + tell_people(people.values(), news, now)
+    what = {"preset": str(failure.revision.preset), "lane": failure.lane.name, "reason": reason}
+    words = said("{preset} does not run on {lane}: {reason}", **what)
+    # First those whom it tells the plain fact, which is what chat rooms are told, too.
+    news = News(about, KIND, words, advice, failure.lane, failure.since)
+    told = tell_people(people.values(), news, now)
+    if booking is None:
+        return told
+    words = said(
+        "{preset} does not run on {lane} for your slot {slot}: {reason}",
+        slot=slot(booking.start, booking.end, now, timezone.get_default_timezone()),
+        **what,
+    )
+    news = News(
+        f"{about}:booking-{booking.pk}:{failure.failure_kind}",  # once a slot and cause
+        KIND,
+        words,
+        joined(advice, TRIED_AGAIN),
+        failure.lane,
+        booking=booking.pk,
+    )
+    return told + tell_people([booking.owner], news, now)
+
+
+def _words_of(failure: PresetFailure) -> tuple[str, str]:
+    """Why it failed and what to try, as they were made."""
+    kept = failure.words or {}
+    return (
+        remade(failure.reason, kept.get("reason")),
+        remade(failure.failure_advice, kept.get("advice")),
+    )
 
 
 def _booking_of(failure: PresetFailure) -> Booking | None:
@@ -50,11 +72,3 @@ def _booking_of(failure: PresetFailure) -> Booking | None:
         return None
     occupying = Booking.objects.filter(pk=failure.booking_id_for, state__in=OCCUPYING)
     return occupying.select_related("owner").first()
-
-
-def _what(failure: PresetFailure) -> str:
-    return f"{failure.revision.preset} does not run on {failure.lane.name}"
-
-
-def _slot(booking: Booking, now: datetime) -> str:
-    return slot(booking.start, booking.end, now, timezone.get_default_timezone())

@@ -65,6 +65,15 @@ def nearest_slots(judge: Judge, claim: Claim, market: Market) -> tuple[Interval,
     return tuple(sorted(found, key=lambda slot: slot.start))
 
 
+def has_slot(judge: Judge, lane: int, free: Interval, length: timedelta) -> bool:
+    """Whether these rules let one book a slot in free time of a lane: of this length, or of what
+    lengths and quotas make of it."""
+    rules = judge.rules
+    preset: int | None = next(iter(rules.presets), None) if rules.presets is not None else 0
+    claim = Claim(lane, free.start, free.start + length, preset)
+    return bool(nearest_slots(judge, claim, Market((), free.start, free.end)))
+
+
 def _shortened(judge: Judge, claim: Claim, broken: Sequence[Broken]) -> Iterator[Interval]:
     """The same start with what the quotas leave of it."""
     over = max((each.over for each in broken if each.code in QUOTAS), default=0.0)

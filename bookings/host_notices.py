@@ -15,13 +15,13 @@ from bookings.sentences import slot
 from lanes.host_watch import GONE, alarms_of, hosts_with_facts, troubles_of
 from lanes.models import Host, Notice
 from lanes.notices import News, administrators, tell_people
-from wire.words import clock as words_of
+from wire.words import At, Words, said
 
 TROUBLE, AWAY, BACK = "host", "host_away", "host_back"
 ALL = "all"  # in the key of a notice that is about no booking
 SOON = timedelta(hours=1)  # slots that begin later have time to be told later
 RETURNS_KEPT = timedelta(days=7)  # a return after that is no news
-ADVICE = (
+ADVICE = said(
     "Until it answers again, requests get 503 host_unreachable. The booking stays and nothing is "
     "lost by waiting; you may cancel it, or move it to another lane."
 )
@@ -43,12 +43,14 @@ def _tell(host: Host, now: datetime) -> int:
         is_gone = trouble.code in GONE
         about = f"{AWAY}:{host.key}" if is_gone else f"{TROUBLE}:{host.key}:{trouble.code}"
         people = {person.pk: person for person in administrators()}
-        for booking in _concerned(host, now) if is_gone else ():
+        concerned = list(_concerned(host, now)) if is_gone else []
+        for booking in concerned:
             people.pop(booking.owner_id, None)
-            told += tell_people([booking.owner], _away(host, booking, alarm.since, now), now)
-        words, kind = f"{trouble.words}.", AWAY if is_gone else TROUBLE
+        words, kind = said("{sentence}.", sentence=trouble.words), AWAY if is_gone else TROUBLE
         news = News(f"{about}:{ALL}", kind, words, trouble.hint, since=alarm.since)
         told += tell_people(people.values(), news, now)
+        for booking in concerned:
+            told += tell_people([booking.owner], _away(host, booking, alarm.since, now), now)
     return told
 
 
@@ -61,9 +63,11 @@ def _concerned(host: Host, now: datetime) -> Iterator[Booking]:
 
 
 def _away(host: Host, booking: Booking, since: datetime, now: datetime) -> News:
-    words = (
-        f"{host.name} does not answer, so nothing is known of {booking.lane.name}, where your slot "
-        f"{_slot(booking, now)} is."
+    words = said(
+        "{host} does not answer, so nothing is known of {lane}, where your slot {slot} is.",
+        host=host.name,
+        lane=booking.lane.name,
+        slot=_slot(booking, now),
     )
     about = f"{AWAY}:{host.key}:{booking.pk}"
     return News(about, AWAY, words, ADVICE, booking.lane, since)
@@ -99,12 +103,13 @@ def _is_over(notice: Notice, hosts: Mapping[str, Host]) -> bool:
 def _tell_return(notice: Notice, host: Host, bookings: Mapping[str, Booking], now: datetime) -> int:
     """Say that the host is there, unless the booking there was given up meanwhile; not that it is
     there again: it may be its first look."""
-    words, lane = f"{host.name} answers now.", None
+    words, lane = said("{host} answers now.", host=host.name), None
     if _about(notice) != ALL:
         booking = bookings.get(_about(notice))
         if booking is None or booking.lane.host_id != host.pk:
             return 0
-        words, lane = f"{host.name} answers now: {_what_of(booking, now)}.", booking.lane
+        what, lane = _what_of(booking, now), booking.lane
+        words = said("{host} answers now: {what}.", host=host.name, what=what)
     news = News(_key_of_return(notice), BACK, words, "", lane)
     return tell_people([notice.recipient], news, now)
 
@@ -118,15 +123,16 @@ def _about(notice: Notice) -> str:
     return notice.key.split(":", 3)[2]
 
 
-def _what_of(booking: Booking, now: datetime) -> str:
+def _what_of(booking: Booking, now: datetime) -> Words:
     lane = booking.lane.name
     if booking.end <= now:
-        end = words_of(booking.end, now, timezone.get_default_timezone())
-        return f"your slot on {lane} has ended meanwhile, at {end}"
-    return f"your slot on {lane} {_slot(booking, now)} goes on as booked"
+        end = At(booking.end, now, timezone.get_default_timezone())
+        return said("your slot on {lane} has ended meanwhile, at {end}", lane=lane, end=end)
+    slot_words = _slot(booking, now)
+    return said("your slot on {lane} {slot} goes on as booked", lane=lane, slot=slot_words)
 
 
-def _slot(booking: Booking, now: datetime) -> str:
+def _slot(booking: Booking, now: datetime) -> Words:
     return slot(booking.start, booking.end, now, timezone.get_default_timezone())
 
 

@@ -7,7 +7,7 @@ from bookings.planner_fallback import Course, failure_of
 from bookings.planner_rules import Ruling
 from bookings.situation import Choice, Failure, Situation, Target
 from lanes.backoff import retry_wait
-from wire.words import At, Words, clock, said
+from wire.words import At, Words, said
 
 
 def sentence(situation: Situation, ruling: Ruling, taken: Course, now: datetime) -> Words:
@@ -22,9 +22,11 @@ def sentence(situation: Situation, ruling: Ruling, taken: Course, now: datetime)
     return _running(scene, ruling.wanted)
 
 
-def slot(start: datetime, end: datetime, now: datetime, zone: tzinfo) -> str:
+def slot(start: datetime, end: datetime, now: datetime, zone: tzinfo) -> Words:
     """A slot by what matters of it: when it begins or, once it has, when it ends."""
-    return f"until {clock(end, now, zone)}" if start <= now else f"from {clock(start, now, zone)}"
+    if start <= now:
+        return said("until {end}", end=At(end, now, zone))
+    return said("from {start}", start=At(start, now, zone))
 
 
 @dataclass(frozen=True, slots=True)

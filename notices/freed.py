@@ -2,7 +2,13 @@
 
 from datetime import datetime, timedelta
 
+from django.utils import timezone
+
+from bookings.feasible import Judge, has_slot
+from bookings.interval import Interval
 from bookings.models import Booking
+from bookings.policies import Rulebook, counted_of_all
+from bookings.policy import ledger
 from lanes.models import Lane
 from lanes.notices import News, tell_people
 from notices.endpoints import announce, site_words
@@ -29,7 +35,8 @@ def tell_freed(booking: Booking, sequence: int, piece: Piece, now: datetime) -> 
         payload = lane_payload(lane, freed_words(lane, start, end), start=start, end=end)
     announce(Event.FREED, key, payload, now)
     return sum(
-        _tell(each, lane, (start, end), key, now) for each in _asked(booking, start, end, now)
+        _tell(each, lane, (start, end), key, now)
+        for each in _asked(booking, lane, (start, end), now)
     )
 
 
@@ -46,17 +53,40 @@ def _length(piece: tuple[datetime, datetime]) -> timedelta:
     return piece[1] - piece[0]
 
 
-def _asked(booking: Booking, start: datetime, end: datetime, now: datetime) -> list[Preference]:
-    """Who wants to know of so much time so soon; not whoever gave it back."""
+def _asked(
+    booking: Booking, lane: Lane, piece: tuple[datetime, datetime], now: datetime
+) -> list[Preference]:
+    """Who wants to know of so much time so soon, and may book it; not whoever gave it back."""
+    start, end = piece
     wanting = Preference.objects.filter(choices__has_key=Event.FREED.value, person__is_active=True)
     others = wanting.exclude(person=booking.owner_id).select_related("person")
-    return [
+    found = [
         each
-        for each in others
+        for each in others.prefetch_related("person__groups")
         if channels_for(each, Event.FREED)
         and end - start >= timedelta(minutes=each.freed_minutes)
         and start <= now + timedelta(days=each.freed_days)
     ]
+    return _allowed(found, lane, Interval(start, end), now)
+
+
+def _allowed(
+    found: list[Preference], lane: Lane, piece: Interval, now: datetime
+) -> list[Preference]:
+    """Those whom the rules let book some of it; three queries."""
+    if not found:
+        return []
+    book = Rulebook.read()
+    counted = counted_of_all({each.person_id for each in found}, now)
+    zone = timezone.get_default_timezone()
+
+    def may(each: Preference) -> bool:
+        rules = book.rules(each.person, lane)
+        others = counted[each.person_id].values()
+        judge = Judge(rules, ledger(rules, lane.pk, others, now, zone), now)
+        return has_slot(judge, lane.pk, piece, timedelta(minutes=each.freed_minutes))
+
+    return [each for each in found if may(each)]
 
 
 def _tell(

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from lanes.models import Notice
+from lanes.notices import QUIET
 from notices.endpoints import announce, site_words
 from notices.events import Channel, Event, event_of
 from notices.models import Delivery, Subscription
@@ -17,6 +18,8 @@ from notices.preferences import channels_for, preference_of
 
 NEWS_FOR = timedelta(days=1)  # what could not be sent for so long is none
 MOST_AT_ONCE = 200
+# What it is about, of the parts of a notice's key, where keys differ from person to person.
+_PARTS = {"failure": 3, "host_away": 2, "host_back": 2}
 _FROM_BELOW = (
     *(Event.FAILURE, Event.RECOVERED, Event.OUTSIDER, Event.HOST),
     *(Event.TRANSFERRED, Event.SHARED),
@@ -40,12 +43,25 @@ def _route(notice: Notice, now: datetime) -> bool:
 
 
 def _announce(notice: Notice, now: datetime) -> None:
-    """What hosts and the planner tell goes to endpoints from here; the rest has gone already."""
+    """What hosts and the planner tell goes to endpoints from here; the rest has gone already.
+
+    Several people are told of one thing in words of their own, with keys of their own: endpoints
+    are told of it once, and not again within the hour.
+    """
     event = event_of(notice.kind)
-    if event is not None and event in _FROM_BELOW:
-        with site_words():
-            payload = notice_payload(notice)
-        announce(event, notice.key, payload, now)
+    if event is None or event not in _FROM_BELOW:
+        return
+    parts = _PARTS.get(notice.kind)
+    key = notice.key
+    if parts is not None:
+        thing = ":".join(notice.key.split(":")[:parts])
+        key = f"{thing}:{notice.at.isoformat()}"
+        told = Delivery.objects.filter(endpoint__isnull=False, key__startswith=f"{thing}:")
+        if told.filter(created_at__gt=now - QUIET).exclude(key=key).exists():
+            return
+    with site_words():
+        payload = notice_payload(notice)
+    announce(event, key, payload, now)
 
 
 def _deliveries(notice: Notice, now: datetime) -> Iterator[Delivery]:

@@ -6,9 +6,13 @@ import pytest
 
 from bookings.failure_notices import tell_failures
 from bookings.models import Booking, State
+from lanes import clock
 from lanes.models import Notice, PresetFailure
+from notices.models import Delivery, Endpoint
+from notices.routing import route
 from tests import builders
 from tests.builders import NOON, at
+from wire.words import Reader, retold, said
 
 pytestmark = pytest.mark.django_db
 SOON = at(10)
@@ -129,3 +133,36 @@ def test_a_failure_from_before_an_update_is_told_of(failure: PresetFailure) -> N
     PresetFailure.objects.update(since=None)
     assert tell_failures(at(1)) == 1
     assert tell_failures(at(1) + timedelta(hours=1)) == 0
+
+
+def test_it_is_told_to_each_reader_in_their_language(failure: PresetFailure) -> None:
+    kept = said("{size} are missing", size="2 GiB").kept()
+    PresetFailure.objects.update(reason="2 GiB are missing", words={"reason": kept})
+    booked(failure)
+    tell_failures(at(1))
+    reader = Reader(lambda text: text.replace("are missing", "fehlen"), str)
+    words = Notice.objects.get(recipient__username="owner").words
+    assert words is not None
+    assert words["sentence"]["values"]["reason"] == kept
+    assert words["sentence"]["values"]["slot"]["values"]["start"] == {"moment": SOON.isoformat()}
+    assert words["advice"]["text"] == "{first} {second}"
+    assert retold(words["sentence"]["values"]["reason"], reader) == "2 GiB fehlen"
+
+
+def test_chat_rooms_and_programs_are_told_once_whoever_else_is(failure: PresetFailure) -> None:
+    endpoint = Endpoint.objects.create(
+        name="room", kind="webhook", shown="", sealed_url="", events=["failure"], created_at=NOON
+    )
+    booked(failure)
+    builders.person("second", is_staff=True)
+    now = clock.database_now()
+    PresetFailure.objects.update(since=now)
+    assert tell_failures(now) == 3
+    route(now)
+    delivery = Delivery.objects.get(endpoint=endpoint)
+    assert delivery.payload["data"]["sentence"].startswith("qwen does not run on left: ")
+    again = now + timedelta(hours=2)
+    PresetFailure.objects.update(since=again)
+    tell_failures(again)
+    route(again)
+    assert Delivery.objects.filter(endpoint=endpoint).count() == 2

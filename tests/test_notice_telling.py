@@ -6,12 +6,13 @@ from typing import Any
 
 import icalendar
 import pytest
+from django.contrib.auth.models import Group
 from django.core import mail
 from django.db import connection
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from bookings import services
-from bookings.models import Booking, State
+from bookings.models import Booking, Policy, State
 from lanes import clock
 from lanes.models import Notice, Order, Phase, Runtime
 from notices import preferences
@@ -199,6 +200,32 @@ def test_freed_time_is_told_to_whoever_asked_for_as_much() -> None:
     look()
     assert told(recipient__username="member") == ["freed"]
     assert told(recipient__username="picky") == told(recipient__username="deaf") == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_told"),
+    [
+        ({}, True),
+        ({"may_book": False}, False),
+        ({"min_minutes": 7 * 60}, False),
+        ({"max_minutes": 30}, True),
+        ({"day_hours": 0.5}, True),
+        ({"notice_minutes": 24 * 60}, False),
+    ],
+)
+def test_freed_time_is_told_to_those_alone_who_may_book_it(
+    rule: dict[str, object], is_told: bool
+) -> None:
+    booking = booked(end=now() + 6 * HOUR)
+    look()
+    wish = {"choices": {"freed": ["app"]}, "freed_minutes": 60}
+    preferences.save(builders.person("member"), wish)
+    group = Group.objects.create(name="team")
+    builders.person("member").groups.add(group)
+    Policy.objects.create(group=group, **rule)
+    services.cancel(booking, actor=booking.owner)
+    look()
+    assert bool(told(recipient__username="member")) is is_told
 
 
 def test_time_that_somebody_else_has_is_not_free() -> None:

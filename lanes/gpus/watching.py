@@ -22,7 +22,7 @@ from wire.words import said
 
 GROWTH = 1.02  # a server that holds so much more than was known: worth writing down
 RETURN_SECONDS = 30.0  # memory that a server which has ended still holds then is told
-ADVICE = "Ask its user to end it, or an administrator of the host."
+ADVICE = said("Ask its user to end it, or an administrator of the host.")
 WATCHED_SECONDS = 120.0  # after its end
 
 
@@ -67,7 +67,8 @@ def _tell_outsiders(polled: PolledLane, lane: Lane, now: datetime) -> None:
         since = order.booking_start_for if order.is_in_slot else order.ordered_at
         _tell_once_since(lane, since or order.ordered_at, now, "outsider", words, holder.pid)
         about = f"outsider:{lane.pk}:{order.booking_id_for}:{card.gpu.pk}:{_program(holder)}"
-        tell_people(people, News(about, "outsider", f"{lane.name}: {words}", ADVICE, lane), now)
+        told = said("{lane}: {sentence}", lane=lane.name, sentence=words)
+        tell_people(people, News(about, "outsider", told, ADVICE, lane), now)
 
 
 def _announce_empty(polled: PolledLane, lane: Lane, now: datetime) -> None:
