@@ -3,10 +3,10 @@
     .venv/bin/python -m bench.calendar [--lanes 50] [--few 500] [--many 5000] [--runs 3]
 
 SQLite in a temporary folder, one web process, one browser. For a member, of whom a tenth of the
-bookings are, and each view: the feed's time, the page's until the bookings are drawn, how many are
-drawn, and what scrolling through all lanes costs: the longest task of the page's thread, and the
-share of frames that come more than 50 ms after the one before. Fails when drawing many takes more
-than three times as long as drawing few.
+bookings are, and each view: the feed's time (a month has none: its page's), the time until the
+bookings are drawn, how many elements draw them, and what scrolling through all lanes costs: the
+longest task of the page's thread, and the share of frames that come more than 50 ms after the one
+before. Fails when drawing many takes more than three times as long as drawing few.
 """
 
 import argparse
@@ -43,7 +43,8 @@ from lanes.models import Host, Lane, ModelFile, Preset, PresetRevision  # noqa: 
 from tests import browser_pages as pages  # noqa: E402
 
 MOST_RATIO = 3.0
-LENGTHS = {"day": 1, "week": 7}  # days
+LENGTHS = {"day": 1, "week": 7, "month": 28}  # days
+SEEN = "[data-booking], #calendar-month td a"
 WATCH = """
 window.longest = 0;
 new PerformanceObserver((list) => {
@@ -51,9 +52,10 @@ new PerformanceObserver((list) => {
 }).observe({ type: "longtask", buffered: true });
 """
 DRAWN = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(
-  () => done([performance.now(), document.querySelectorAll("[data-booking]").length]))))"""
+  () => done([performance.now(),
+    document.querySelectorAll("[data-booking], #calendar-month path").length]))))"""
 SCROLL = """async () => {
-  const main = document.querySelector(".ec-main");
+  const main = document.querySelector(".ec-main, #calendar-month");
   const gaps = [];
   window.longest = 0;
   let last = performance.now();
@@ -109,7 +111,7 @@ def _lanes(count: int) -> tuple[list[Lane], Preset]:
 
 
 def _book(lanes: list[Lane], preset: Preset, people: tuple[User, User], count: int) -> None:
-    """So many on a day and as many in a week, so that each view has the number."""
+    """So many on a day, in a week and in a month, so that each view has the number."""
     Booking.objects.all().delete()
     rows = []
     for view, start in _starts().items():
@@ -139,11 +141,12 @@ def _row(lane: Lane, preset: Preset, owner: User, start: datetime, end: datetime
 
 
 def _starts() -> dict[str, datetime]:
-    """Today, and Monday in a week."""
+    """Today, Monday in a week, and the first of a month after that."""
     now = clock.database_now().astimezone(ZoneInfo(pages.ZONE))
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     monday = midnight + timedelta(days=14 - now.weekday())
-    return {"day": midnight, "week": monday}
+    month = (midnight.replace(day=1) + timedelta(days=64)).replace(day=1)
+    return {"day": midnight, "week": monday, "month": month}
 
 
 def _measure(address: str, member: User, runs: int) -> dict[str, dict[str, float]]:
@@ -164,10 +167,11 @@ def _measure(address: str, member: User, runs: int) -> dict[str, dict[str, float
 def _once(page: Page, view: str, date: str) -> dict[str, float]:
     query = f"view={view}&date={date}"
     began = time.perf_counter()
-    size = len(page.request.get(f"/calendar/events/?{query}").body())
+    address = "/calendar/" if view == "month" else "/calendar/events/"
+    size = len(page.request.get(f"{address}?{query}").body())
     feed = (time.perf_counter() - began) * 1000
     page.goto(f"/calendar/?{query}&as=picture")
-    page.wait_for_selector("[data-booking]", timeout=60_000)
+    page.wait_for_selector(SEEN, timeout=60_000)
     drawn, count = page.evaluate(DRAWN)
     longest, late = page.evaluate(SCROLL)
     print(f"{view}: {drawn:.0f} ms", file=sys.stderr, flush=True)
