@@ -180,6 +180,42 @@ def test_dragging_across_a_lane_leads_to_the_form(
     expect(form.get_by_label("End")).to_have_value(f"{day:%Y-%m-%d}T13:15")
 
 
+def test_a_click_on_a_free_hour_leads_to_the_form(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    box = place(page, mine(page))
+    page.mouse.click(box["x"] + box["width"] + 88 + 5, box["y"] + box["height"] / 2)
+    page.wait_for_url("**/book/?lane=one&*")
+    assert f"start={day:%Y-%m-%d}T12%3A00" in page.url
+    assert f"end={day:%Y-%m-%d}T13%3A00" in page.url
+
+
+def test_a_click_on_a_booking_opens_it(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    place(page, mine(page))
+    mine(page).click()
+    dialog = page.get_by_role("dialog", name="Booking")
+    expect(dialog).to_contain_text("09:00 \u2013 11:00")
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_be_hidden()
+    mine(page).click()
+    dialog.get_by_role("link", name="All about this booking").click()
+    page.wait_for_url(f"**/bookings/{booking.pk}/")
+
+
+def test_a_booking_of_somebody_else_says_what_all_may_know(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, builders.person("bob"), day)
+    page.locator(".ec-event.other").click()
+    dialog = page.get_by_role("dialog", name="Booking")
+    expect(dialog).to_contain_text("alice")
+    expect(dialog.get_by_role("link", name="All about this booking")).to_have_count(0)
+
+
 def test_bookings_are_reached_opened_and_moved_by_keys_alone(
     windows: Windows, lanes: list[Lane], alice: User, booking: Booking, day: datetime
 ) -> None:

@@ -1,0 +1,58 @@
+// The timeline's bookings by keys: Tab leads to one, arrows from one to the next, also out of sight.
+"use strict";
+
+(function (at) {
+  const place = document.getElementById("timeline");
+
+  const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
+
+  function pressed(event) {
+    const here = event.target.dataset.booking;
+    if (!here || event.ctrlKey || event.metaKey || event.altKey) return;
+    const index = at.feed.events.findIndex((one) => one.id === here);
+    const next = following(index, event.key);
+    if (!next) return;
+    event.preventDefault();
+    focus(next.id);
+  }
+
+  function following(index, key) {
+    const events = at.feed.events;
+    if (key in STEPS) return events[index + STEPS[key]];
+    if (key === "Home") return events[0];
+    if (key === "End") return events[events.length - 1];
+    if (key !== "ArrowDown" && key !== "ArrowUp") return null;
+    const lanes = at.rowIds();
+    const row = lanes.indexOf(events[index].lane);
+    const step = key === "ArrowDown" ? 1 : -1;
+    for (let other = row + step; other >= 0 && other < lanes.length; other += step) {
+      const there = events.filter((one) => one.lane === lanes[other]);
+      if (there.length) return there.find((one) => one.start >= events[index].start) || there[there.length - 1];
+    }
+    return null;
+  }
+
+  function focus(id) {
+    at.focused = id;
+    const found = place.querySelector(`[data-booking="${CSS.escape(id)}"]`);
+    if (!found) return bring(id);
+    for (const other of place.querySelectorAll("[data-booking][tabindex='0']")) other.tabIndex = -1;
+    found.tabIndex = 0;
+    found.focus();
+    found.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  // A booking whose row is out of sight is drawn once its row is scrolled to.
+  function bring(id) {
+    const event = at.feed.events.find((one) => one.id === id);
+    const row = event && at.rowIds().indexOf(event.lane);
+    const heads = place.querySelectorAll(".ec-body .ec-row-head");
+    if (!event || !heads[row]) return;
+    heads[row].scrollIntoView({ block: "center" });
+    at.fill();
+    requestAnimationFrame(() => place.querySelector(`[data-booking="${CSS.escape(id)}"]`) && focus(id));
+  }
+
+  place.addEventListener("keydown", pressed);
+  at.focus = focus;
+})(window.slotserveCalendar);
