@@ -258,6 +258,18 @@ def test_a_month_leads_to_the_day_by_keys(
     expect(mine(page)).to_be_visible()
 
 
+def test_a_hosts_lanes_can_be_hidden(
+    windows: Windows, lanes: list[Lane], alice: User, booking: Booking, day: datetime
+) -> None:
+    booked(builders.lane("three", host=builders.host("zebra")), alice, day, 9, 11)
+    page = look(windows, alice, day)
+    page.get_by_role("button", name="Hide this host's lanes").first.click()
+    expect(page.get_by_role("button", name="one,")).to_have_count(0)
+    expect(page.get_by_role("button", name="three,")).to_be_visible()
+    page.get_by_role("button", name="Show this host's lanes").click()
+    expect(page.get_by_role("button", name="one,")).to_be_visible()
+
+
 def test_the_address_says_what_is_shown(
     windows: Windows, alice: User, booking: Booking, day: datetime
 ) -> None:

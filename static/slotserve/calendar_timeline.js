@@ -14,6 +14,7 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
   const place = document.getElementById("timeline");
   let calendar = null;
   let drawn = new Set(); // lanes whose bookings are drawn
+  const folded = new Set(); // hosts whose lanes are not shown
 
   // --- Drawing ------------------------------------------------------------------------------------
   function draw(isNew) {
@@ -38,7 +39,7 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
     const row = (lane) => ({ id: lane.id, title: lane.name });
     if (hosts.length < 2) return at.feed.lanes.map(row);
     return hosts.map(([host, lanes]) => ({
-      id: HOST + host, title: host, children: lanes.map(row),
+      id: HOST + host, title: host, children: lanes.map(row), expanded: !folded.has(HOST + host),
     }));
   }
 
@@ -65,6 +66,8 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
       dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
       slotLabelFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
       nowIndicator: true,
+      buttonText: (texts) => ({ ...texts, expand: root.dataset.unfold, collapse: root.dataset.fold }),
+      resourceExpand: (info) => fold(info.resource.id),
       lazyFetching: false,
       scrollTime: "00:00",
       editable: false,
@@ -109,6 +112,11 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
     if (hadFocus) requestAnimationFrame(() => at.focus(hadFocus));
   }
 
+  function fold(host) {
+    if (!folded.delete(host)) folded.add(host);
+    requestAnimationFrame(fill);
+  }
+
   function state() {
     return [at.feed.view, at.feed.first, at.feed.now].join(" ");
   }
@@ -125,7 +133,8 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
 
   // Rows as they are drawn: hosts between their lanes, unless there is one host only.
   function rowIds() {
-    return resources().flatMap((row) => [row.id, ...(row.children || []).map((lane) => lane.id)]);
+    const lanes = (row) => (folded.has(row.id) ? [] : row.children || []).map((lane) => lane.id);
+    return resources().flatMap((row) => [row.id, ...lanes(row)]);
   }
 
   function booking(event) {
