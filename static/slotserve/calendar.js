@@ -12,6 +12,7 @@
   const asked = new URLSearchParams(location.search);
   const shown = { view: asked.get("view") || "day", date: asked.get("date") || "" };
   let reading = 0;
+  let busy = null; // what is being read
   let again = 0; // timer of the next reading
 
   // --- Address ------------------------------------------------------------------------------------
@@ -33,7 +34,7 @@
     Object.assign(shown, changed);
     if (shown.view === "month") return location.assign("?" + query()); // a page without a timeline
     history.pushState(null, "", "?" + query() + "&as=picture");
-    show();
+    busy = show();
   }
 
   // --- Reading --------------------------------------------------------------------------------------
@@ -144,12 +145,13 @@
   }
 
   // --- Start ------------------------------------------------------------------------------------------
-  function follow(event) {
+  async function follow(event) {
     const link = event.target.closest("[data-view], [data-go]");
     if (!link || isListed() || event.ctrlKey || event.metaKey || event.shiftKey || !at.feed) return;
     event.preventDefault();
-    if (link.dataset.view) go({ view: link.dataset.view });
-    else go({ date: { today: "", previous: at.feed.previous, following: at.feed.following }[link.dataset.go] });
+    if (link.dataset.view) return go({ view: link.dataset.view });
+    await busy; // what is earlier and later depends on what is shown then
+    return go({ date: { today: "", previous: at.feed.previous, following: at.feed.following }[link.dataset.go] });
   }
 
   function begin() {
