@@ -1,28 +1,32 @@
 """What is in the way of a claim, rules or others, and the nearest slots without either."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from bookings.closures import is_closed, joined
 from bookings.feasible import Market, nearest_slots
 from bookings.models import Booking
 from bookings.policies import Standing
 from bookings.policy import Claim
 from bookings.policy_words import told
 from bookings.querysets import BookingQuerySet
-from bookings.refusals import Interval, RulesBroken, SlotTaken
+from bookings.refusals import Interval, Offering, RulesBroken, SlotTaken, UnderMaintenance
+from bookings.situation import Closure
 from wire.words import clock as words_of
 
 HORIZON = timedelta(days=366)  # how far ahead a booking may end
 _READ = 100  # bookings before and after the claim among which free time is looked for
 
 
-def objection(standing: Standing, claim: Claim, *, but: int | None = None) -> RulesBroken | None:
-    """The refusal when the claim breaks rules: all of them, and who holds the time besides."""
+def objection(standing: Standing, claim: Claim, *, but: int | None = None) -> Offering | None:
+    """The refusal when the claim breaks rules: all of them, and who holds the time besides; else
+    when the lane is closed for some of it."""
     broken = standing.judge.broken(claim)
     if not broken:
-        return None
+        return _closed(standing, claim, but)
     conflicts = _conflicts(claim, but)
     nearest = _nearest(standing, claim, but)
     sentences = [told(each, standing, claim) for each in broken]
@@ -57,22 +61,55 @@ def slot_taken(
     return SlotTaken("slot_taken", words, conflicts=conflicts, nearest=nearest)
 
 
+def _closed(standing: Standing, claim: Claim, but: int | None) -> UnderMaintenance | None:
+    """The same, with the nearest slots that are free and break no rule."""
+    refusal = under_maintenance(standing, claim)
+    if refusal is None:
+        return None
+    nearest = _nearest(standing, claim, but)
+    sentence = f"{refusal.words} {_advice(nearest, standing.now)}"
+    return replace(refusal, sentence=sentence, nearest=nearest)
+
+
+def under_maintenance(standing: Standing, claim: Claim) -> UnderMaintenance | None:
+    """The refusal when maintenance closes the lane for some of the claim."""
+    found = [each for each in standing.closures if is_closed(each, claim.start, claim.end)]
+    if not found:
+        return None
+    words = [closed_words(standing.lane.name, each, standing.now) for each in found]
+    conflicts = tuple(Interval(each.start, each.end or claim.end) for each in found)
+    return UnderMaintenance("maintenance", " ".join(words), conflicts=conflicts)
+
+
+def closed_words(lane: str, closure: Closure, now: datetime) -> str:
+    """That maintenance closes a lane, from when to when, and why."""
+    zone = timezone.get_current_timezone()
+    values = {"lane": lane, "start": words_of(closure.start, now, zone), "why": ""}
+    if closure.reason:
+        values["why"] = f" ({closure.reason})"
+    if closure.end is None:
+        return _("%(lane)s is under maintenance from %(start)s on%(why)s.") % values
+    values["end"] = words_of(closure.end, now, zone)
+    return _("%(lane)s is under maintenance from %(start)s to %(end)s%(why)s.") % values
+
+
 def _conflicts(claim: Claim, but: int | None) -> tuple[Interval, ...]:
     found = Booking.objects.others(but).in_the_way(claim.lane, claim.start, claim.end)
     return tuple(Interval(*row) for row in found.values_list("start", "end", "pk"))
 
 
 def _nearest(standing: Standing, claim: Claim, but: int | None) -> tuple[Interval, ...]:
-    return nearest_slots(standing.judge, claim, _market(claim, standing.now, but))
+    return nearest_slots(standing.judge, claim, _market(standing, claim, but))
 
 
-def _market(claim: Claim, now: datetime, but: int | None) -> Market:
+def _market(standing: Standing, claim: Claim, but: int | None) -> Market:
     """The lane's time around the claim; what lies beyond what is read counts as unknown."""
+    now = standing.now
     held = Booking.objects.others(but).filter(lane=claim.lane).current(now)
     before = _read(held.filter(end__lte=claim.start).reverse())[::-1]
     after = _read(held.filter(end__gt=claim.start))
     return Market(
-        busy=(*before, *after),
+        busy=joined([*before, *after], standing.closures, now + HORIZON),
         opens=before[0].end if len(before) == _READ else now,
         closes=after[-1].start if len(after) == _READ else now + HORIZON,
     )

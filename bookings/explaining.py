@@ -5,7 +5,7 @@ from datetime import datetime, tzinfo
 
 from bookings.facts import situations
 from bookings.planner import decide
-from bookings.situation import Claim, Decision, Situation, Target
+from bookings.situation import Claim, Closure, Decision, Situation, Target
 from lanes.models import Lane
 from wire.words import clock as words_of
 
@@ -19,7 +19,7 @@ def explain(lane: Lane, now: datetime) -> str:
 
 
 def explain_all(lanes: list[Lane] | None, now: datetime) -> str:
-    """The same of several lanes, or of all, by name; seven queries."""
+    """The same of several lanes, or of all, by name; eight queries."""
     found = sorted(situations(lanes, now).values(), key=lambda situation: situation.lane)
     return "\n\n".join("\n".join(_lines(situation, now)) for situation in found)
 
@@ -38,6 +38,8 @@ def _lines(situation: Situation, now: datetime) -> Iterator[str]:
         until = words_of(situation.choice.until, now, zone)
         yield f"  choice       {_target(situation.choice.target)} until {until}"
     yield from _standing_lines(situation, now)
+    for closure in situation.closures:
+        yield f"  maintenance  {_closure(closure, now, zone)}"
     for claim in sorted(situation.claims, key=lambda claim: claim.start):
         yield f"  booking      {_claim(claim, now, zone)}"
     for failure in situation.failures:
@@ -61,6 +63,12 @@ def _claim(claim: Claim, now: datetime, zone: tzinfo) -> str:
     what = _target(claim.target) if claim.target else "whole GPU"
     state = ", in progress" if claim.active_from <= now else ""
     return f"#{claim.booking_id} {start} to {end}: {what}{state}"
+
+
+def _closure(closure: Closure, now: datetime, zone: tzinfo) -> str:
+    start = words_of(closure.start, now, zone)
+    end = words_of(closure.end, now, zone) if closure.end else "an open end"
+    return f"{start} to {end}" + (f": {closure.reason}" if closure.reason else "")
 
 
 def _target(target: Target | None) -> str:

@@ -1,4 +1,4 @@
-"""Everything that bears on what lanes should run, read in seven queries for any number of them."""
+"""Everything that bears on what lanes should run, read in eight queries for any number of them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,9 +10,20 @@ from django.utils import timezone
 from bookings import fact_queries as queries
 from bookings.fact_queries import KnownRevision, Revisions
 from bookings.models import Booking
-from bookings.situation import Choice, Claim, Failure, Margins, Report, Situation, Standing, Target
+from bookings.situation import (
+    Choice,
+    Claim,
+    Closure,
+    Failure,
+    Margins,
+    Report,
+    Situation,
+    Standing,
+    Target,
+)
 from lanes.estimates import Pair, first_guess, mean_loads
-from lanes.models import Lane, ManualChoice, Order, PresetFailure, Runtime
+from lanes.maintenance import not_over
+from lanes.models import Lane, Maintenance, ManualChoice, Order, PresetFailure, Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,7 @@ class LaneFacts:
     past_failures: tuple[PresetFailure, ...]  # of bookings that are over
     revisions: Revisions
     means: Mapping[Pair, float]  # load history, seconds
+    maintenance: tuple[Maintenance, ...] = ()  # not over, by start
 
     @property
     def order(self) -> Order | None:
@@ -44,16 +56,16 @@ class LaneFacts:
 
 
 def situations(lanes: Iterable[Lane] | None, now: datetime) -> dict[int, Situation]:
-    """What `decide` needs of these lanes, or of all, by primary key; seven queries."""
+    """What `decide` needs of these lanes, or of all, by primary key; eight queries."""
     pks = None if lanes is None else {lane.pk for lane in lanes}
     return {pk: situation_of(facts) for pk, facts in read_facts(pks, now).items()}
 
 
 def read_facts(lane_pks: Collection[int] | None, now: datetime) -> dict[int, LaneFacts]:
-    """The facts of these lanes, or of all, by primary key, in seven queries.
+    """The facts of these lanes, or of all, by primary key, in eight queries.
 
     Lanes with what hangs on them by one key; bookings; choices; runtimes; failures; the
-    revisions that all these name; load history.
+    revisions that all these name; load history; maintenance.
     """
     lanes = list(queries.lanes(lane_pks, now))
     pks = [lane.pk for lane in lanes]
@@ -62,6 +74,7 @@ def read_facts(lane_pks: Collection[int] | None, now: datetime) -> dict[int, Lan
     runtimes = queries.by_lane(queries.runtimes(lanes))
     failures = queries.by_lane(queries.failures(pks, now))
     revisions = queries.revisions(lanes, bookings, choices)
+    maintenance = queries.by_lane(not_over(now, pks))
     means = mean_loads(queries.pairs(lanes, bookings, choices, revisions))
     return {
         lane.pk: LaneFacts(
@@ -75,6 +88,7 @@ def read_facts(lane_pks: Collection[int] | None, now: datetime) -> dict[int, Lan
             past_failures=tuple(f for f in failures.get(lane.pk, ()) if queries.is_over(f)),
             revisions=revisions,
             means=means,
+            maintenance=tuple(maintenance.get(lane.pk, ())),
         )
         for lane in lanes
     }
@@ -94,7 +108,13 @@ def situation_of(facts: LaneFacts) -> Situation:
         failures=() if facts.reload_asked_at else tuple(_failure(f) for f in facts.failures),
         margins=margins(),
         zone=timezone.get_default_timezone(),
+        closures=tuple(closure_of(each) for each in facts.maintenance),
     )
+
+
+def closure_of(row: Maintenance) -> Closure:
+    """A maintenance in the words of `decide`."""
+    return Closure(row.start, row.end, row.reason)
 
 
 def margins() -> Margins:

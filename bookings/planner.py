@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
+from bookings.closures import empty_from
 from bookings.planner_fallback import attempt_after, course, own_attempt
 from bookings.planner_rules import (
     applicable,
@@ -57,6 +58,10 @@ def _moments(situation: Situation, now: datetime) -> Iterator[datetime]:
     yield _next_midnight(now, situation.zone)
     for claim in live_claims(situation, now)[:1]:
         yield from _moments_of(claim, situation, now)
+    for closure in situation.closures:
+        yield from (empty_from(closure, situation.margins), closure.start)
+        if closure.end is not None:
+            yield closure.end
     if situation.choice is not None:
         yield situation.choice.until
     for failure in situation.failures:

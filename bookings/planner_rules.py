@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bookings.situation import Choice, Claim, Margins, Situation, Standing, Target
+from bookings.closures import coming, empty_from, in_force, pieces
+from bookings.situation import Choice, Claim, Closure, Margins, Situation, Standing, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class Ruling:
     upcoming: Claim | None = None  # for rules 4 and 5: the next booking, which will end them
     choice: Choice | None = None  # rule 4
     skipped: Target | None = None  # what rule 4 or 5 would load, had it the time before `claim`
+    closure: Closure | None = None  # rule 0: the maintenance; without one the lane is disabled
 
     @property
     def is_hold(self) -> bool:
@@ -32,13 +34,26 @@ def applicable(situation: Situation, now: datetime) -> Ruling:
     """The first of rules 0 to 5 that applies."""
     if not situation.is_enabled:
         return Ruling(0, None)
+    closure = in_force(situation.closures, now)
+    if closure is not None:
+        return Ruling(0, None, closure=closure)
     claims = live_claims(situation, now)
     if claims and claims[0].active_from <= now:
         return Ruling(1, claims[0].target, claims[0])
+    return _between(situation, claims[0] if claims else None, now)
+
+
+def _between(situation: Situation, upcoming: Claim | None, now: datetime) -> Ruling:
+    """While no slot is in progress. Nothing is loaded ahead of a slot that maintenance precedes."""
+    closure = coming(situation.closures, now)
+    is_closed_first = closure is not None and (
+        upcoming is None or closure.start <= upcoming.active_from
+    )
+    if closure is not None and is_closed_first and now >= empty_from(closure, situation.margins):
+        return Ruling(0, None, closure=closure)
     choice = choice_in_force(situation, now)
     idle = choice.target if choice is not None else situation.default
-    upcoming = claims[0] if claims else None
-    if upcoming is not None:
+    if upcoming is not None and not is_closed_first:
         early = _before_booking(situation, upcoming, idle, now)
         if early is not None:
             return early
@@ -46,8 +61,9 @@ def applicable(situation: Situation, now: datetime) -> Ruling:
 
 
 def live_claims(situation: Situation, now: datetime) -> list[Claim]:
-    """The bookings in progress and to come, in order of time."""
-    live = [c for c in situation.claims if c.end > now and c.end > c.active_from]
+    """The bookings in progress and to come, in order of time, as far as maintenance leaves them."""
+    open_claims = pieces(situation.claims, situation.closures)
+    live = [c for c in open_claims if c.end > now and c.end > c.active_from]
     return sorted(live, key=lambda c: (c.active_from, c.booking_id))
 
 

@@ -40,7 +40,7 @@ class PlanOutcome:
 def plan_lanes(lane_pks: Collection[int] | None = None) -> PlanOutcome:
     """Decide for these lanes, or for all, and write what differs from their orders.
 
-    Eight queries when nothing changes: the clock, and the seven of the facts. A lane that fails is
+    Nine queries when nothing changes: the clock, and the eight of the facts. A lane that fails is
     logged and skipped. When an answer can change before the next beat, a tick is set for then.
     """
     now, began = clock.database_now(), time.monotonic()

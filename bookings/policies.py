@@ -14,7 +14,9 @@ from bookings.policy import Approval, Claim, Counted, Rules, ledger
 from bookings.policy_levels import Said, resolve
 from bookings.policy_rows import PresetChoice
 from bookings.querysets import BookingQuerySet
+from bookings.situation import Closure
 from bookings.states import OCCUPYING, State
+from lanes.maintenance import not_over
 from lanes.models import Lane
 
 LOOKED_BACK = timedelta(days=8)  # no quota reaches further back than the week that has begun
@@ -32,6 +34,7 @@ class Standing:
     owner: User
     lane: Lane
     judge: Judge
+    closures: tuple[Closure, ...] = ()  # maintenance in its way, by start; none for administrators
 
     @property
     def rules(self) -> Rules:
@@ -47,13 +50,15 @@ class Standing:
 def standing_of(owner: User, lane: Lane, now: datetime, *, but: int | None = None) -> Standing:
     """What holds for this member there, and what bookings other than `but` use of it.
 
-    One query without rules; one more for listed presets, one more for quotas. For a decision that
+    Two queries without rules; one more for listed presets, one more for quotas. For a decision that
     is to hold, under the member's lock.
     """
     rules = rules_for(owner, lane)
     others = counted(owner, now, but=but) if rules.has_quota else []
     zone = timezone.get_default_timezone()
-    return Standing(owner, lane, Judge(rules, ledger(rules, lane.pk, others, now, zone), now))
+    judge = Judge(rules, ledger(rules, lane.pk, others, now, zone), now)
+    closed = () if owner.is_staff else not_over(now, {lane.pk})
+    return Standing(owner, lane, judge, tuple(Closure(c.start, c.end, c.reason) for c in closed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from bookings.interval import Interval
 from bookings.policy import Broken
 from lanes.refusals import Refusal
 
-__all__ = ["BrokenRule", "Interval", "Offering", "RulesBroken", "SlotTaken"]
+__all__ = ["BrokenRule", "Interval", "Offering", "RulesBroken", "SlotTaken", "UnderMaintenance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,11 @@ class Offering(Refusal):
 @dataclass(frozen=True, slots=True)
 class SlotTaken(Offering):
     """Somebody holds the lane in that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnderMaintenance(Offering):
+    """The lane is closed for some of that time; `conflicts` are the closed times."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ def sentence(situation: Situation, ruling: Ruling, taken: Course, now: datetime)
     """What runs or is coming, why, and until when."""
     scene = _Scene(situation, ruling, now)
     if ruling.rule == 0:
-        return said("nothing is loaded: the lane {lane} is disabled", lane=situation.lane)
+        return said("nothing is loaded: {why}", why=_why_closed(scene))
     if ruling.wanted is None:
         return said("nothing is loaded: {why}", why=_why_nothing(scene))
     if taken.failure is not None and (taken.is_fallback or not scene.is_ready(ruling.wanted)):
@@ -48,6 +48,22 @@ class _Scene:
             and report.phase == "ready"
             and report.revision_id == target.revision_id
         )
+
+
+def _why_closed(scene: _Scene) -> Words:
+    """Why rule 0 lets nothing run."""
+    closure = scene.ruling.closure
+    if closure is None:
+        return said("the lane {lane} is disabled", lane=scene.situation.lane)
+    if closure.start > scene.now:
+        words = said("maintenance begins at {start}", start=scene.at(closure.start))
+    elif closure.end is None:
+        words = said("maintenance until it is ended")
+    else:
+        words = said("maintenance until {end}", end=scene.at(closure.end))
+    if not closure.reason:
+        return words
+    return said("{sentence} ({reason})", sentence=words, reason=closure.reason)
 
 
 def _why_nothing(scene: _Scene) -> Words:

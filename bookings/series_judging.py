@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
+from bookings.availability import under_maintenance
 from bookings.models import Booking
 from bookings.policies import Standing
 from bookings.policy import Claim, Counted, grown, needs_approval
@@ -44,6 +45,7 @@ def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple
         refusal = (
             time_objection(each, standing.now)
             or _broken(standing, claim)
+            or under_maintenance(standing, claim)
             or _taken(standing, claim, held)
         )
         if refusal is None:

@@ -31,6 +31,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Closure:
+    """Maintenance: nothing runs in [start, end), or from start on."""
+
+    start: datetime
+    end: datetime | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """An administrator's manual target: a preset, or None to unload."""
 
@@ -101,6 +110,7 @@ class Situation:
     failures: tuple[Failure, ...]
     margins: Margins = Margins()
     zone: tzinfo = UTC  # for times in sentences
+    closures: tuple[Closure, ...] = ()  # those that are not over
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from gateway import store
 from gateway.edge.table import (
     CATALOGUE_PART,
     LANE_PREFIX,
+    MAINTENANCE_PART,
     PRESETS_PART,
     SHARES_PART,
     SLOT_TOKENS_PART,
@@ -28,7 +29,7 @@ from gateway.edge.table import (
 )
 from gateway.models import TableState
 from gateway.route_catalogue import preset_names, read_catalogue, read_presets
-from gateway.route_facts import read_lanes, read_shares
+from gateway.route_facts import read_lanes, read_maintenance, read_shares
 from gateway.route_lane import lane_route
 from gateway.route_tokens import read_slot_tokens, read_tokens
 from lanes import clock
@@ -84,8 +85,8 @@ def number(*, is_new: bool = False) -> tuple[int, Encoded]:
 
 
 def encode_facts(now: datetime) -> Encoded:
-    """Every part, encoded: tokens, shares, presets, catalogue, and one for each lane; thirteen
-    queries."""
+    """Every part, encoded: tokens, shares, presets, catalogue, maintenance, and one for each lane;
+    fourteen queries."""
     drain, lanes, presets = settings.SLOTSERVE_DRAIN_SECONDS, read_lanes(now), read_presets()
     values = {
         TOKENS_PART: read_tokens(now),
@@ -93,6 +94,7 @@ def encode_facts(now: datetime) -> Encoded:
         SHARES_PART: read_shares(now),
         PRESETS_PART: preset_names(presets),
         CATALOGUE_PART: read_catalogue(presets, lanes),
+        MAINTENANCE_PART: read_maintenance(now),
         **{LANE_PREFIX + lane.slug: lane_route(lane, drain) for lane in lanes},
     }
     parts = {name: encode_part(value) for name, value in values.items()}

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Greatest
 
 from bookings.models import Booking, BookingShare, State
-from gateway.edge.table import Grant
+from gateway.edge.table import Closure, Grant
 from lanes.estimates import load_estimates
-from lanes.models import Lane, PresetFailure, Runtime
+from lanes.models import Lane, Maintenance, PresetFailure, Runtime
 
 KEPT = timedelta(hours=1)  # what is over stays so long: a clock that is set back makes it present
 
@@ -169,3 +169,15 @@ def _grants(now: datetime) -> dict[int, list[Grant]]:
 def _until(now: datetime) -> datetime:
     """Before when a booking must begin to be in the table."""
     return now + timedelta(days=settings.SLOTSERVE_TABLE_DAYS)
+
+
+def read_maintenance(now: datetime) -> dict[str, list[Closure]]:
+    """The maintenance of the next days, what is in force and what is just over, by lane slug; one
+    query."""
+    lasting = Maintenance.objects.filter(Q(end=None) | Q(end__gt=now - KEPT), ended_at=None)
+    fields = ("lane__slug", "start", "end", "reason")
+    closures: dict[str, list[Closure]] = defaultdict(list)
+    for slug, start, end, reason in lasting.filter(start__lt=_until(now)).values_list(*fields):
+        closes = end.timestamp() if end is not None else None
+        closures[slug].append(Closure(start.timestamp(), closes, reason))
+    return closures

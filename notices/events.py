@@ -27,6 +27,7 @@ class Event(models.TextChoices):
     RECOVERED = "recovered", _("Failed model runs again")
     OUTSIDER = "outsider", _("Foreign process in a slot")
     FREED = "freed", _("Time has become free")
+    MAINTENANCE = "maintenance", _("Maintenance in a slot")
     HOST = "host", _("Host in trouble, or back")
 
 

@@ -10,6 +10,7 @@ from lanes import clock, ticks
 from notices import links, outbox
 from notices.chat import send_chats
 from notices.mail import send_mails
+from notices.maintenance import tell_maintenance
 from notices.push import send_pushes
 from notices.recovered import tell_recoveries
 from notices.routing import route
@@ -17,7 +18,7 @@ from notices.telling import tell_bookings
 from notices.webhooks import send_webhooks
 
 log = logging.getLogger(__name__)
-STEPS = (tell_failures, tell_hosts, tell_recoveries, tell_bookings, route)
+STEPS = (tell_failures, tell_hosts, tell_recoveries, tell_bookings, tell_maintenance, route)
 SENDING = (send_mails, send_pushes, send_webhooks, send_chats)
 FORGETTING = (outbox.forget_old, links.forget_old)
 

@@ -8,7 +8,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from bookings.models import Booking
-from lanes.models import Lane
+from lanes.models import Lane, Maintenance
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,19 @@ def recovered_words(lane: Lane, preset: str) -> Words:
     return Words(
         _("%(preset)s runs on %(lane)s again.") % {"preset": preset, "lane": lane.name},
     )
+
+
+def maintenance_words(told: str, booking: Booking, row: Maintenance) -> Words:
+    """What maintenance means for a booking: `told` is planned, changed or over."""
+    ends = slot(row.start, row.end) if row.end else _("from %s on") % moment(row.start)
+    values = {**_values(booking), "when": ends, "why": f" ({row.reason})" if row.reason else ""}
+    sentences = {
+        "planned": _("%(lane)s is under maintenance %(when)s%(why)s: your slot is %(slot)s."),
+        "changed": _("The maintenance of %(lane)s is now %(when)s%(why)s: your slot is %(slot)s."),
+        "over": _("No maintenance of %(lane)s is in the way of your slot any more: %(slot)s."),
+    }
+    advice = _("The booking stays: what lies outside the maintenance is yours. Move it if you can.")
+    return Words(sentences[told] % values, "" if told == "over" else advice)
 
 
 def moment(value: datetime) -> str:

@@ -5,20 +5,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, Prefetch, QuerySet, Subquery, Window
-from django.db.models.functions import RowNumber
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 
-from bookings.models import Booking, State
+from bookings.models import Booking
 from lanes.estimates import ALMOST, eta, load_estimates, progress
 from lanes.fitting import warnings
 from lanes.log_reading import may_read
-from lanes.models import Gpu, Lane, LaneEvent, ManualChoice, Order, Phase, PresetFailure, Runtime
-from lanes.reporting import REFUSED
+from lanes.models import (
+    Gpu,
+    Lane,
+    LaneEvent,
+    Maintenance,
+    ManualChoice,
+    Order,
+    Phase,
+    PresetFailure,
+    Runtime,
+)
+from slotserve import overview_facts as facts_of
 from slotserve.gpus import CardFigures, figures_of
 from slotserve.live.state import digest_of
 from slotserve.troubles import Trouble, trouble_of
-
-CLAIMS_SHOWN = 2  # the one in progress and the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,7 @@ class LaneOverview:
     booking: Booking | None  # in progress
     next_booking: Booking | None
     choice: ManualChoice | None
+    maintenance: Maintenance | None  # in force, or the next to come
     trouble: Trouble | None  # why what is wanted does not run
     held_up: str  # what its start waits for, and passes by itself; empty: nothing
     estimate: float | None  # seconds the runtime's load takes
@@ -91,9 +99,14 @@ class LaneOverview:
         return self.lane.default_preset.slug if self.lane.default_preset else "auto"
 
     @property
+    def is_closed(self) -> bool:
+        """Whether maintenance is in force."""
+        return self.maintenance is not None and self.maintenance.is_in_force(self.now)
+
+    @property
     def is_free(self) -> bool:
         """Whether everybody may use it now."""
-        return self.lane.enabled and self.booking is None
+        return self.lane.enabled and self.booking is None and not self.is_closed
 
     def is_mine(self, person: User) -> bool:
         """Whether this person has it now, or has it next."""
@@ -121,6 +134,7 @@ class _Facts:
     runtimes: dict[int, Runtime]
     bookings: dict[int, list[Booking]]
     choices: dict[int, ManualChoice]
+    maintenance: dict[int, list[Maintenance]]  # not over, by start
     failures: dict[int, list[PresetFailure]]
     estimates: dict[tuple[int, int], float]
     refusals: dict[int, LaneEvent]  # the newest word of lanes without a server: it is not started
@@ -140,16 +154,19 @@ def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOv
     lanes = list(lanes)
     orders = Order.objects.filter(lane__in=lanes).select_related("target__preset")
     choices = ManualChoice.objects.filter(lane__in=lanes, ended_at=None, until__gt=now)
-    runtimes = _newest_runtimes(lanes)
+    runtimes = facts_of.newest_runtimes(lanes)
     ordered = {order.lane_id: order for order in orders}
     facts = _Facts(
         now=now,
         orders=ordered,
-        refusals=_refusals([o for o in ordered.values() if _is_waited_for(o, runtimes)]),
+        refusals=facts_of.refusals(
+            [o for o in ordered.values() if facts_of.is_waited_for(o, runtimes)]
+        ),
         runtimes=runtimes,
-        bookings=_claims(lanes, now),
+        bookings=facts_of.claims(lanes, now),
         choices={choice.lane_id: choice for choice in choices.select_related("preset")},
-        failures=_failures(lanes),
+        maintenance=facts_of.maintenance(lanes, now),
+        failures=facts_of.failures(lanes),
         has_lines=may_read(viewer),
         estimates=load_estimates([(r.lane_id, r.revision.preset_id) for r in runtimes.values()]),
     )
@@ -157,11 +174,13 @@ def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOv
 
 
 def _lane_facts(view: LaneOverview) -> tuple[object, ...]:
-    lane, host, choice = view.lane, view.lane.host, view.choice
+    lane, host, choice, closed = view.lane, view.lane.host, view.choice, view.maintenance
     return (
         *(lane.name, lane.enabled, lane.needs_approval, lane.default_preset_id),
         *(host.name, host.seen_at is None, _stamp(host.unreachable_since)),
         *((choice.pk, _stamp(choice.until)) if choice else ()),
+        *((closed.pk, _stamp(closed.start), _stamp(closed.end), closed.reason) if closed else ()),
+        view.is_closed,
         getattr(lane, "newest_event", None),
     )
 
@@ -196,55 +215,6 @@ def recent_events(lane: Lane, limit: int = 20) -> QuerySet[LaneEvent]:
     return lane.events.select_related("actor")[:limit]
 
 
-def _newest_runtimes(lanes: list[Lane]) -> dict[int, Runtime]:
-    newest = (
-        Runtime.objects.filter(lane=OuterRef("pk")).order_by("-generation", "-pk").values("pk")[:1]
-    )
-    pks = Lane.objects.filter(pk__in=[lane.pk for lane in lanes]).values_list(Subquery(newest))
-    runtimes = Runtime.objects.filter(pk__in=[pk for (pk,) in pks if pk is not None])
-    return {r.lane_id: r for r in runtimes.select_related("revision__preset")}
-
-
-def _claims(lanes: list[Lane], now: datetime) -> dict[int, list[Booking]]:
-    rank = Window(RowNumber(), partition_by="lane", order_by="start")
-    claims = (
-        Booking.objects.filter(lane__in=lanes, state=State.CONFIRMED, end__gt=now)
-        .annotate(rank=rank)
-        .filter(rank__lte=CLAIMS_SHOWN)
-        .select_related("owner", "preset")
-    )
-    found: dict[int, list[Booking]] = {}
-    for booking in claims:
-        found.setdefault(booking.lane_id, []).append(booking)
-    return found
-
-
-def _is_waited_for(order: Order, runtimes: dict[int, Runtime]) -> bool:
-    """Whether a server is wanted where none lives."""
-    runtime = runtimes.get(order.lane_id)
-    return order.target_id is not None and (runtime is None or runtime.ended_at is not None)
-
-
-def _refusals(orders: list[Order]) -> dict[int, LaneEvent]:
-    """Of these lanes the newest event, where it is since the order and says that nothing starts."""
-    if not orders:
-        return {}
-    newest = LaneEvent.objects.filter(lane=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    lanes = Lane.objects.filter(pk__in=[order.lane_id for order in orders])
-    since = {order.lane_id: order.ordered_at for order in orders}
-    events = LaneEvent.objects.filter(pk__in=lanes.values(event=Subquery(newest)), kind=REFUSED)
-    return {event.lane_id: event for event in events if event.at >= since[event.lane_id]}
-
-
-def _failures(lanes: list[Lane]) -> dict[int, list[PresetFailure]]:
-    """Those in force, the oldest first."""
-    in_force = PresetFailure.objects.filter(lane__in=lanes, count__gt=0).order_by("failed_at")
-    found: dict[int, list[PresetFailure]] = {}
-    for failure in in_force.select_related("revision__preset"):
-        found.setdefault(failure.lane_id, []).append(failure)
-    return found
-
-
 def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
     order = facts.orders.get(lane.pk)
     runtime = _shown_runtime(facts.runtimes.get(lane.pk), order)
@@ -263,6 +233,7 @@ def _overview(lane: Lane, facts: _Facts) -> LaneOverview:
         booking=next((b for b in claims if b.start <= facts.now), None),
         next_booking=next((b for b in claims if b.start > facts.now), None),
         choice=facts.choices.get(lane.pk),
+        maintenance=next(iter(facts.maintenance.get(lane.pk, ())), None),
         trouble=trouble,
         held_up="" if trouble or lane.pk not in facts.refusals else facts.refusals[lane.pk].told,
         estimate=estimate,

@@ -19,6 +19,7 @@ from gateway.edge.config import EdgeConfig
 from gateway.edge.edge import Edge
 from gateway.edge.server import server_of
 from gateway.edge.table import (
+    Closure,
     Grant,
     Head,
     LaneRoute,
@@ -115,6 +116,7 @@ class Publisher:
         version: int | None = None,
         entries: dict[str, TokenEntry] | None = None,
         shares: dict[Any, Any] | None = None,
+        closures: dict[str, list[Closure]] | None = None,
         is_quiet: bool = False,
     ) -> Head:
         """A next table with these lanes."""
@@ -122,7 +124,9 @@ class Publisher:
         given = tokens() if entries is None else entries
         slots = {name: each for name, each in given.items() if isinstance(each, SlotToken)}
         others = {name: each for name, each in given.items() if name not in slots}
-        values = {"tokens": others, "slot-tokens": slots, "presets": PRESETS}
+        values: dict[str, Any] = {"tokens": others, "slot-tokens": slots, "presets": PRESETS}
+        if closures is not None:
+            values["maintenance"] = closures
         self.parts = {name: encode_part(value) for name, value in values.items()}
         if shares is not None:
             by_key = {str(booking): people for booking, people in shares.items()}

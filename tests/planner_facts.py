@@ -7,6 +7,7 @@ from typing import Any
 from bookings.situation import (
     Choice,
     Claim,
+    Closure,
     Decision,
     Failure,
     Report,
@@ -50,6 +51,11 @@ def slot(
 def chosen(preset: str | None, until: str = "18:00", made: str = "09:00") -> Choice:
     """An administrator's choice."""
     return Choice(None if preset is None else target(preset), t(made), t(until))
+
+
+def closed(start: str, end: str | None = None, reason: str = "") -> Closure:
+    """Maintenance."""
+    return Closure(t(start), None if end is None else t(end), reason)
 
 
 def ordered(

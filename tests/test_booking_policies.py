@@ -250,9 +250,9 @@ def test_there_is_one_row_for_a_lane_and_group(lane: Lane, owner: User, of: Any)
 
 
 def test_a_standing_asks_little(lane: Lane, owner: User, django_assert_num_queries: Any) -> None:
-    with django_assert_num_queries(1):  # rows of rules
+    with django_assert_num_queries(2):  # rows of rules, maintenance
         standing_of(owner, lane, at(0))
     listed = Policy.objects.create(preset_choice="listed", day_hours=1)
     listed.presets.add(builders.preset())
-    with django_assert_num_queries(3):  # and listed presets, and the member's bookings
+    with django_assert_num_queries(4):  # and listed presets, and the member's bookings
         standing_of(owner, lane, at(0))

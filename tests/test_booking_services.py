@@ -181,9 +181,9 @@ def test_a_booking_takes_a_fixed_number_of_queries(
     lane: Lane, preset: Preset, django_assert_max_num_queries: Any
 ) -> None:
     builders.person()
-    # savepoints 4, member, lane, preset, rules, the member once more, conflicts, booking, event; on
-    # PostgreSQL the lock's limit
-    with django_assert_max_num_queries(13):
+    # savepoints 4, member, lane, preset, rules, maintenance, the member once more, conflicts,
+    # booking, event; on PostgreSQL the lock's limit
+    with django_assert_max_num_queries(14):
         booked(lane, builders.person(), kind="model", preset=preset)
 
 

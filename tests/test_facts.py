@@ -280,7 +280,7 @@ class TestFailures:
         assert (facts.failures, facts.past_failures) == ((), (failed,))
 
 
-def test_all_lanes_take_seven_queries_however_many() -> None:
+def test_all_lanes_take_eight_queries_however_many() -> None:
     presets = [builders.preset() for _ in range(3)]
     for _ in range(5):
         lane = builders.lane(default_preset=presets[0])
@@ -290,10 +290,11 @@ def test_all_lanes_take_seven_queries_however_many() -> None:
         for hour in range(6):
             builders.booking(lane=lane, preset=presets[2], start=NOON + timedelta(hours=hour))
 
-    # lanes (with host, order, reload); bookings; choices; runtimes; failures; revisions; loads
+    # lanes (with host, order, reload); bookings; choices; runtimes; failures; revisions; loads;
+    # maintenance
     with CaptureQueriesContext(connection) as queries:
         found = situations(None, NOON)
 
-    assert len(queries) == 7
+    assert len(queries) == 8
     assert len(found) == 5
     assert all(len(each.claims) == 3 for each in found.values())

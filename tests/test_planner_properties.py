@@ -7,10 +7,12 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bookings.closures import pieces
 from bookings.planner import decide
 from bookings.situation import (
     Choice,
     Claim,
+    Closure,
     Decision,
     Failure,
     Margins,
@@ -44,6 +46,22 @@ def claim_sets(draw: st.DrawFn) -> tuple[Claim, ...]:
         claims.append(Claim(number, 100 + number, start, end, confirmed, draw(anything)))
         start = end + timedelta(seconds=draw(st.sampled_from([0, 0, 1, 200, 400])))
     return tuple(draw(st.permutations(claims)))
+
+
+@st.composite
+def closure_sets(draw: st.DrawFn) -> tuple[Closure, ...]:
+    """Mostly none; they may overlap bookings and each other."""
+    if draw(st.integers(0, 2)):
+        return ()
+    starts = draw(st.lists(st.integers(-900, 900), min_size=1, max_size=3))
+    lengths = st.sampled_from([None, 1, 60, 300, 1000])
+    made = []
+    for start in starts:
+        begins, length = NOON + timedelta(seconds=start), draw(lengths)
+        ends = None if length is None else begins + timedelta(seconds=length)
+        if ends is None or ends > NOON:
+            made.append(Closure(begins, ends))
+    return tuple(made)
 
 
 @st.composite
@@ -94,6 +112,7 @@ def situations(draw: st.DrawFn) -> Situation:
         failures=tuple(draw(st.lists(failures, max_size=3, unique_by=lambda f: f.revision_id))),
         margins=draw(st.sampled_from([Margins(), Margins(0, 1, 0), Margins(30, 90, 240)])),
         zone=draw(st.sampled_from(ZONES)),
+        closures=draw(closure_sets()),
     )
 
 
@@ -153,11 +172,32 @@ def test_at_the_moment_it_names_the_answer_does_change(situation: Situation) -> 
     )
 
 
+def _open_claims(situation: Situation) -> list[Claim]:
+    found = pieces(situation.claims, situation.closures)
+    return [claim for claim in found if claim.end > claim.active_from]
+
+
+@whatever_the_facts
+@given(situations())
+def test_in_maintenance_nothing_runs_for_anybody(situation: Situation) -> None:
+    decision = decide(situation, NOON)
+    if any(c.start <= NOON and (c.end is None or c.end > NOON) for c in situation.closures):
+        assert (decision.rule, decision.target, decision.owner_id) == (0, None, None)
+
+
+@whatever_the_facts
+@given(situations())
+def test_no_booking_is_served_that_maintenance_cuts_off(situation: Situation) -> None:
+    decision = decide(situation, NOON)
+    if decision.booking_id is not None:
+        assert decision.booking_id in {claim.booking_id for claim in _open_claims(situation)}
+
+
 @whatever_the_facts
 @given(situations())
 def test_nobodys_booking_is_decided_for_another(situation: Situation) -> None:
     decision = decide(situation, NOON)
-    running = [c for c in situation.claims if c.active_from <= NOON < c.end]
+    running = [c for c in _open_claims(situation) if c.active_from <= NOON < c.end]
     if not situation.is_enabled or not running:
         assert decision.owner_id is None
         return
@@ -171,7 +211,7 @@ def test_nobodys_booking_is_decided_for_another(situation: Situation) -> None:
 @given(situations())
 def test_between_slots_only_the_next_one_is_served(situation: Situation) -> None:
     decision = decide(situation, NOON)
-    coming = [c for c in situation.claims if c.active_from > NOON and c.end > c.active_from]
+    coming = [c for c in _open_claims(situation) if c.active_from > NOON]
     following = min(coming, key=lambda c: c.active_from, default=None)
     if decision.rule in (2, 3) and decision.booking_id is not None:
         assert following is not None

@@ -181,7 +181,7 @@ class TestTicks:
         assert asked == []
 
 
-def test_an_unchanged_tick_takes_eight_queries_however_many_lanes() -> None:
+def test_an_unchanged_tick_takes_nine_queries_however_many_lanes() -> None:
     preset = builders.preset()
     for _ in range(5):
         lane = builders.lane(default_preset=preset)
@@ -191,11 +191,12 @@ def test_an_unchanged_tick_takes_eight_queries_however_many_lanes() -> None:
         serving(lane)
     plan_lanes()
 
-    # clock; lanes, bookings, choices, runtimes, failures, revisions, load history
+    # clock; lanes, bookings, choices, runtimes, failures, revisions, load history,
+    # maintenance
     with CaptureQueriesContext(connection) as queries:
         outcome = plan_lanes()
 
-    assert len(queries) == 8
+    assert len(queries) == 9
     assert len(outcome.decisions) == 5
 
 

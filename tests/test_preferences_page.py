@@ -86,8 +86,8 @@ def test_the_page_asks_the_database_little(
     own: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     own.get("/preferences/")
-    # session, member, preferences, browsers, unread notices
-    with django_assert_num_queries(5):
+    # session, member, preferences, browsers, unread notices, announcements
+    with django_assert_num_queries(6):
         own.get("/preferences/")
 
 

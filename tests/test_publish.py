@@ -26,6 +26,7 @@ from wire.edges import TABLE_CHANNEL, TABLE_HEAD, TABLE_PARTS
 from wire.sealing import Sealer, read_table_keys
 
 pytestmark = [pytest.mark.django_db, pytest.mark.valkey]
+ALWAYS = {"tokens", "slot-tokens", "shares", "presets", "catalogue", "maintenance"}
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +107,7 @@ def test_changed_facts_get_a_higher_version_and_send_what_changed() -> None:
     second = head()
     assert second.version > first.version
     assert second.parts["lane:old"] == first.parts["lane:old"]
-    assert set(parts()) == {"tokens", "presets", "catalogue", "lane:old", "lane:new"}
+    assert set(parts()) == {*ALWAYS, "lane:old", "lane:new"}
 
 
 def test_a_deleted_lane_leaves_the_table() -> None:
@@ -259,4 +260,4 @@ def test_a_valkey_that_dies_in_between_loses_nothing(monkeypatch: pytest.MonkeyP
         patch.setattr(store, "store", fail)
         assert not publish.publish()
     assert publish.publish()
-    assert set(parts()) == {"tokens", "presets", "catalogue"}
+    assert set(parts()) == ALWAYS

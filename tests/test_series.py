@@ -13,7 +13,7 @@ from bookings.recurrence import Every, Pattern
 from bookings.series import AskedSeries, MadeSeries, SeriesRefused, book_series, preview
 from bookings.series_changes import Span, cancel_series, move_series
 from bookings.series_judging import Judged
-from lanes.models import Lane, LaneEvent
+from lanes.models import Lane, LaneEvent, Maintenance
 from lanes.refusals import Refusal
 from tests import builders
 from tests.booking_cast import booked, code, done
@@ -284,3 +284,8 @@ class TestLateChanges:
         moment.set(70)
         done(services.move(booking, actor=owner, start=at(60), end=at(130)))
         assert not Booking.objects.filter(state=State.CANCELLED).exists()
+
+
+def test_maintenance_stands_against_those_in_its_time(asked: AskedSeries, owner: User) -> None:
+    Maintenance.objects.create(lane=asked.lane, start=at(DAY), end=at(2 * DAY))
+    assert told(preview(owner=owner, asked=asked)) == ["", "maintenance", "", ""]

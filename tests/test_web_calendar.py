@@ -197,8 +197,9 @@ def test_a_month_asks_the_same_of_any_number(
     for number in range(bookings):
         book(builders.lane(), 60 * number, 60 * number + 50)
     member.get("/calendar/", MONTH)
-    # Session, user, unread notices, announcements; lanes; bookings; the newest event and booking.
-    with django_assert_num_queries(8):
+    # Session, user, unread notices, announcements; lanes; bookings; the newest event and booking;
+    # maintenance.
+    with django_assert_num_queries(9):
         member.get("/calendar/", MONTH)
 
 
@@ -226,9 +227,9 @@ def test_the_feed_asks_the_same_of_any_number(
 ) -> None:
     for number in range(bookings):
         book(builders.lane(default_preset=lane.default_preset), 60 * number, 60 * number + 50)
-    # Session, user; lanes; bookings; runtimes, choices, load history, files' sizes. (The clock's
-    # query is none here.)
-    with django_assert_num_queries(8):
+    # Session, user; lanes; bookings; runtimes, choices, load history, files' sizes; maintenance.
+    # (The clock's query is none here.)
+    with django_assert_num_queries(9):
         read(member)
 
 
@@ -243,8 +244,8 @@ def test_the_page_asks_the_same_of_any_number(
         book(builders.lane(default_preset=lane.default_preset), 60 * number, 60 * number + 50)
     member.get("/calendar/", DAY)  # the first page of a session keeps the member's zone
     # Session, user, unread notices, announcements; lanes; bookings of the page, bookings before
-    # them; runtimes, choices, load history, files' sizes.
-    with django_assert_num_queries(11):
+    # them; runtimes, choices, load history, files' sizes; maintenance.
+    with django_assert_num_queries(12):
         member.get("/calendar/", DAY)
 
 

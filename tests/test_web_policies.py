@@ -127,8 +127,9 @@ def test_a_list_of_many_rows_asks_little(
         group = Group.objects.create(name=f"group-{number}")
         row = Policy.objects.create(lane=builders.lane(), group=group, preset_choice="listed")
         row.presets.add(builders.preset())
-    # The session and its user, rows with lane and group, their presets, unread notices.
-    with django_assert_num_queries(5):
+    # The session and its user, rows with lane and group, their presets, unread notices,
+    # announcements.
+    with django_assert_num_queries(6):
         assert administrator.get(URL).status_code == 200
 
 

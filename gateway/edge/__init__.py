@@ -6,7 +6,7 @@ process     command, workers, line; server, config; edge (wires all parts), read
 connection  wire.http_protocol, wire.http_answers, wire.http_unframed; ws_protocol; app (ASGI), call
 what        route, routes, upstream_routes, engine_paths, query; headers (credentials), prefer
 body        serving; body, json_scan, json_patterns, form_scan; spool
-who, where  table, holder (reads it), clock; routing, verdicts (the order of refusals)
+who, where  table, holder (reads it), clock; routing, closures, verdicts (the order of refusals)
 let in      attempt; allowance, limits, buckets; admission, gate, exchange, endings
 waiting     waiting, queue, slots, slot_routes, paces, telling (comments of a stream)
 forwarded   forward, upload, asking, upstreams, connections, pump, retold

@@ -4,13 +4,22 @@ A member learns when a lane is free for him, never who has booked it; and only o
 token may use.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.edge import verdicts
+from gateway.edge.closures import closure_at
 from gateway.edge.refusals import EdgeRefusal
-from gateway.edge.routing import Asked, Caller, Route, candidates, choose, permitted, serve
-from gateway.edge.table import LaneRoute, ModelInfo, Table
+from gateway.edge.routing import (
+    Asked,
+    Caller,
+    Route,
+    candidates,
+    choose,
+    permitted,
+    serve,
+)
+from gateway.edge.table import Closure, LaneRoute, ModelInfo, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +67,7 @@ def list_models(
     answers = (serve(found.table, found.token, each, Asked(), now) for each in found.lanes)
     routes = {each.upstream.preset: each for each in answers if isinstance(each, Route)}
     outlooks = [
-        _outlook(each, found.token.owner_id, now)
+        _outlook(each, found.token.owner_id, now, found.table.closures.get(each.slug, ()))
         for each in permitted(found.table, found.token, lane)
         if each.enabled
     ]
@@ -88,9 +97,13 @@ def one_model(
     return by_name.get(name) or verdicts.model_not_found(name)
 
 
-def _outlook(lane: LaneRoute, owner_id: int, now: float) -> _Outlook:
-    """One walk over the grants, which come in order of start."""
-    free_at = now
+def _outlook(
+    lane: LaneRoute, owner_id: int, now: float, closures: Sequence[Closure] = ()
+) -> _Outlook:
+    """One walk over the grants, which come in order of start. Maintenance without an end is none of
+    them: nobody knows when the lane is free."""
+    closure, _ = closure_at(closures, now)
+    free_at = closure.end if closure is not None and closure.end is not None else now
     booked: dict[str, float] = {}
     for grant in lane.grants:
         if grant.end <= now:

@@ -1,13 +1,15 @@
 """When a running request must end although neither side wants it to. Pure.
 
-A drain ends it at its deadline, a reload at once, another's booking after the drain time.
+A drain ends it at its deadline, a reload at once, another's booking and maintenance after the drain
+time.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.edge.refusals import EdgeRefusal, refuse
-from gateway.edge.table import LaneRoute, Upstream
-from gateway.edge.verdicts import host_unreachable, model_switching
+from gateway.edge.table import Closure, LaneRoute, Upstream
+from gateway.edge.verdicts import host_unreachable, lane_maintenance, model_switching
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,11 @@ class Ending:
 
 
 def ending(
-    lane: LaneRoute | None, running: Running, now: float, drain_seconds: float
+    lane: LaneRoute | None,
+    running: Running,
+    now: float,
+    drain_seconds: float,
+    closures: Sequence[Closure] = (),
 ) -> Ending | None:
     """The earliest reason to end this request, or None. Times that have passed mean at once."""
     if lane is None or not _is_same(lane.upstream, running.upstream):
@@ -35,7 +41,11 @@ def ending(
         return Ending(now, refuse("model_switching", words, None))
     if lane.cut and (lane.draining or running.upstream.generation < lane.generation):
         return Ending(now, model_switching(lane, now))
-    reasons = [_drain(lane, now), _another(lane, running, now, drain_seconds)]
+    reasons = [
+        _drain(lane, now),
+        _another(lane, running, now, drain_seconds),
+        _maintenance(lane, closures, now, drain_seconds),
+    ]
     return min((one for one in reasons if one), key=lambda one: one.at, default=None)
 
 
@@ -67,3 +77,15 @@ def _another(lane: LaneRoute, running: Running, now: float, drain_seconds: float
             words = f"lane '{lane.slug}' has been booked by another member."
             return Ending(at, refuse("model_switching", words, grant.end - max(now, at)))
     return None
+
+
+def _maintenance(
+    lane: LaneRoute, closures: Sequence[Closure], now: float, drain_seconds: float
+) -> Ending | None:
+    """The first maintenance that lasts longer than the drain time."""
+    lasting = [c for c in closures if c.end is None or c.end > max(now, c.start + drain_seconds)]
+    closure = min(lasting, key=lambda each: each.start, default=None)
+    if closure is None:
+        return None
+    at = closure.start + drain_seconds
+    return Ending(at, lane_maintenance(lane, closure, max(now, at)))

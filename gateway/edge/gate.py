@@ -166,7 +166,9 @@ class Gate:
         if lane is route.lane and now < exchange.review_at and not (lane.draining or lane.cut):
             return  # nobody else's booking begins before `until`; the sweep asks again in time
         exchange.review_at = math.inf
-        found = ending(lane, _running(exchange), now, self._config.drain_seconds)
+        closures = table.closures.get(route.lane.slug, ())
+        drain = self._config.drain_seconds
+        found = ending(lane, _running(exchange), now, drain, closures)
         if found is None:
             return
         if found.at <= now:

@@ -7,8 +7,9 @@ that is missing, altered or older never replaces what is held.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import redis.asyncio as redis
@@ -18,6 +19,7 @@ from gateway.edge.pauses import pause
 from gateway.edge.table import (
     CATALOGUE_PART,
     LANE_PREFIX,
+    MAINTENANCE_PART,
     PRESETS_PART,
     SHARES_PART,
     SLOT_TOKENS_PART,
@@ -28,6 +30,7 @@ from gateway.edge.table import (
     decode_catalogue,
     decode_head,
     decode_lane,
+    decode_maintenance,
     decode_presets,
     decode_shares,
     decode_slot_tokens,
@@ -44,6 +47,16 @@ READ_EVERY_SECONDS = 1.0
 _LISTEN_SECONDS = 10.0
 _LARGE_PART_BYTES = 32_768  # parsed in a thread, so that no stream waits for it
 _TORN_READS = 3  # a head may be replaced between its reading and that of its parts
+_DECODERS: Mapping[str, Callable[[bytes], Any]] = MappingProxyType(
+    {
+        TOKENS_PART: decode_tokens,
+        SLOT_TOKENS_PART: decode_slot_tokens,
+        PRESETS_PART: decode_presets,
+        CATALOGUE_PART: decode_catalogue,
+        SHARES_PART: decode_shares,
+        MAINTENANCE_PART: decode_maintenance,
+    }
+)
 
 
 class TableHolder:
@@ -163,6 +176,7 @@ class TableHolder:
             },
             presets=self._parsed.get(PRESETS_PART, {}),
             catalogue=self._parsed.get(CATALOGUE_PART, {}),
+            closures=self._parsed.get(MAINTENANCE_PART, {}),
             lanes={
                 lane.slug: with_guests(lane, shares)
                 for name, lane in self._parsed.items()
@@ -187,16 +201,8 @@ def _parse(name: str, payload: bytes | str, digest: str) -> Any:
     if not isinstance(payload, bytes) or digest_of(payload) != digest:
         return None
     try:
-        if name == TOKENS_PART:
-            return decode_tokens(payload)
-        if name == SLOT_TOKENS_PART:
-            return decode_slot_tokens(payload)
-        if name == PRESETS_PART:
-            return decode_presets(payload)
-        if name == CATALOGUE_PART:
-            return decode_catalogue(payload)
-        if name == SHARES_PART:
-            return decode_shares(payload)
+        if name in _DECODERS:
+            return _DECODERS[name](payload)
         return decode_lane(payload) if name.startswith(LANE_PREFIX) else payload
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise TableError(f"the route table's part {name} is of another format: {error}") from error

@@ -22,6 +22,7 @@ STATUSES = MappingProxyType(
         "lane_busy": 429,  # as many requests as the lane takes, and its queue is full
         "upstream_failed": 502,
         "gpu_exclusive": 503,
+        "lane_maintenance": 503,
         "model_loading": 503,
         "model_switching": 503,
         "model_failed": 503,

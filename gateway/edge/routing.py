@@ -1,7 +1,7 @@
 """Where one request goes: the table of who may call, and the order of refusals (binding).
 
-Order: token, lane, ownership, whole GPU, unknown model, loading for the owner of a booking in
-progress, draining, loading, failed, none, not loaded, limits.
+Order: token, lane, ownership, maintenance, whole GPU, unknown model, loading for the owner of a
+booking in progress, draining, loading, failed, none, not loaded, limits.
 """
 
 import math
@@ -10,8 +10,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from gateway.edge import verdicts
+from gateway.edge.closures import closure_at
 from gateway.edge.refusals import EdgeRefusal
-from gateway.edge.table import Grant, LaneRoute, OwnLanes, SlotToken, Table, TokenEntry, Upstream
+from gateway.edge.table import (
+    Closure,
+    Grant,
+    LaneRoute,
+    OwnLanes,
+    SlotToken,
+    Table,
+    TokenEntry,
+    Upstream,
+)
 
 MAX_AGE = 300.0
 SCOPES = frozenset({"inference", "admin"})
@@ -138,10 +148,10 @@ def serve(
 ) -> Route | EdgeRefusal:
     """Whether this one lane serves the request now, in the order of refusals."""
     grant, until = grant_at(lane, now)
-    if grant is not None and not grant.admits(token.owner_id):
-        return verdicts.gpu_reserved(lane, grant, now)
-    if grant is not None and grant.preset is None:
-        return verdicts.gpu_exclusive(lane, grant, now)
+    closure, open_until = closure_at(table.closures.get(lane.slug, ()), now)
+    barred = _barred(token, lane, grant, closure, now)
+    if barred is not None:
+        return barred
     if request.name is not None and not _is_known(table, lane, request.name):
         return verdicts.model_not_found(request.name)
     is_fallback = grant is not None and _serves_fallback(lane, grant)
@@ -153,9 +163,22 @@ def serve(
     booked = grant.preset if grant is not None and is_fallback else None
     if request.name is not None and not _holds(upstream, table, request.name, booked):
         return verdicts.model_not_loaded(table, lane, upstream, request.name, now)
-    if token.expires_at is not None:
-        until = min(until, token.expires_at)
+    expires_at = math.inf if token.expires_at is None else token.expires_at
+    until = min(until, open_until, expires_at)
     return Route(lane, upstream, token, grant, upstream.preset if is_fallback else None, until)
+
+
+def _barred(
+    token: TokenEntry, lane: LaneRoute, grant: Grant | None, closure: Closure | None, now: float
+) -> EdgeRefusal | None:
+    """Why nothing on this lane is for the caller now, whatever it runs."""
+    if grant is not None and not grant.admits(token.owner_id):
+        return verdicts.gpu_reserved(lane, grant, now)
+    if closure is not None:
+        return verdicts.lane_maintenance(lane, closure, now)
+    if grant is not None and grant.preset is None:
+        return verdicts.gpu_exclusive(lane, grant, now)
+    return None
 
 
 def active_grant(lane: LaneRoute, now: float) -> Grant | None:

@@ -18,6 +18,7 @@ PRESETS_PART = "presets"
 CATALOGUE_PART = "catalogue"
 LANE_PREFIX = "lane:"
 SHARES_PART = "shares"  # an edge that does not know it admits owners alone
+MAINTENANCE_PART = "maintenance"  # apart from the lanes: an edge of the release before skips it
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,15 @@ class SharedGrant(Grant):
     def admits(self, person_id: int) -> bool:
         """Whether this person may use the slot."""
         return person_id == self.owner_id or person_id in self.guest_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Maintenance of a lane: nobody is served there in [start, end), or from start on."""
+
+    start: float
+    end: float | None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +157,7 @@ class Table:
     lanes: Mapping[str, LaneRoute] = field(default_factory=dict)  # by slug
     presets: Mapping[str, str] = field(default_factory=dict)  # any known name -> preset slug
     catalogue: Mapping[str, ModelInfo] = field(default_factory=dict)  # by preset slug
+    closures: Mapping[str, tuple[Closure, ...]] = field(default_factory=dict)  # by lane slug
     own_lanes: "dict[int, OwnLanes]" = field(  # by owner: found once, not for each request
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -249,6 +260,12 @@ def with_guests(lane: LaneRoute, shares: Mapping[int, frozenset[int]]) -> LaneRo
 def decode_catalogue(payload: bytes) -> dict[str, ModelInfo]:
     """The "catalogue" part."""
     return {slug: ModelInfo(**_tuples(raw)) for slug, raw in orjson.loads(payload).items()}
+
+
+def decode_maintenance(payload: bytes) -> dict[str, tuple[Closure, ...]]:
+    """The "maintenance" part: closures by lane slug."""
+    found = orjson.loads(payload)
+    return {slug: tuple(Closure(**raw) for raw in closures) for slug, closures in found.items()}
 
 
 def decode_lane(payload: bytes) -> LaneRoute:

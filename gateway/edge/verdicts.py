@@ -5,10 +5,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from gateway.edge.refusals import EdgeRefusal, moment, refuse
-from gateway.edge.table import Grant, LaneRoute, Table, Upstream
+from gateway.edge.table import Closure, Grant, LaneRoute, Table, Upstream
 
 LONGEST_NAME = 100  # of what a caller sent, when a sentence repeats it
 _SOON, _LATEST = 2.0, 60.0  # seconds until a busy lane may be asked again
+_OPEN_END = 3600.0  # seconds until maintenance without an end may be asked about again
 _HELPFUL = MappingProxyType(
     {
         "model_not_found": 0,
@@ -16,10 +17,11 @@ _HELPFUL = MappingProxyType(
         "model_switching": 2,
         "gpu_exclusive": 3,
         "gpu_reserved": 4,
-        "model_failed": 5,
-        "host_unreachable": 6,
-        "model_not_loaded": 7,
-        "no_model_loaded": 8,
+        "lane_maintenance": 5,
+        "model_failed": 6,
+        "host_unreachable": 7,
+        "model_not_loaded": 8,
+        "no_model_loaded": 9,
     }
 )
 
@@ -74,6 +76,15 @@ def gpu_reserved(lane: LaneRoute, grant: Grant, now: float) -> EdgeRefusal:
     """403: somebody else's slot."""
     words = f"lane '{lane.slug}' is reserved by another member until {moment(grant.end)}."
     return refuse("gpu_reserved", words, grant.end - now, about=lane.slug)
+
+
+def lane_maintenance(lane: LaneRoute, closure: Closure, now: float) -> EdgeRefusal:
+    """503: nobody is served, whoever has booked it."""
+    until = "" if closure.end is None else f" until {moment(closure.end)}"
+    why = f": {closure.reason}" if closure.reason else "."
+    words = f"lane '{lane.slug}' is under maintenance{until}{why}"
+    wait = _OPEN_END if closure.end is None else closure.end - now
+    return refuse("lane_maintenance", words, wait, about=lane.slug)
 
 
 def gpu_exclusive(lane: LaneRoute, grant: Grant, now: float) -> EdgeRefusal:
@@ -225,7 +236,7 @@ def most_helpful(
     def rank(one: tuple[LaneRoute, EdgeRefusal]) -> tuple[int, int, int, str]:
         lane, refusal = one
         is_about = wanted is None or _concerns(lane, wanted)
-        order = _HELPFUL.get(refusal.code, 9)
+        order = _HELPFUL.get(refusal.code, 10)
         if refusal.code == "model_not_found":
             return (0, 0, 0, lane.slug)
         if is_about:

@@ -279,12 +279,16 @@ class Waiters:
 
 
 def next_change(table: Table, now: float) -> float:
-    """When a booking begins or ends next, by the table's clock; infinity when none does."""
+    """When a booking or maintenance begins or ends next, by the table's clock; infinity when none
+    does."""
     at = math.inf
     for lane in table.lanes.values():
         grant = next((each for each in lane.grants if each.end > now), None)
         if grant is not None:
             at = min(at, grant.start if grant.start > now else grant.end)
+    for closures in table.closures.values():
+        times = (time for each in closures for time in (each.start, each.end) if time)
+        at = min(at, *(time for time in times if time > now), math.inf)
     return at
 
 

@@ -11,6 +11,7 @@ from lanes.models.gpus import GpuState, HostGpus, LaneMinute
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
 from lanes.models.joining import JoinToken, TokenState
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
+from lanes.models.maintenance import Maintenance
 from lanes.models.notices import Notice
 from lanes.models.presets import Engine, Preset, PresetRevision
 from lanes.models.programs import LlamaServer
@@ -37,6 +38,7 @@ __all__ = [
     "Level",
     "LlamaServer",
     "LoadRecord",
+    "Maintenance",
     "ManualChoice",
     "ModelFile",
     "ModelFolder",

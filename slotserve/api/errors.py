@@ -24,6 +24,7 @@ STATUS_OF = {
     "series_clash": status.HTTP_409_CONFLICT,
     "slot_taken": status.HTTP_409_CONFLICT,
     "rules_broken": status.HTTP_422_UNPROCESSABLE_ENTITY,
+    "maintenance": status.HTTP_409_CONFLICT,
     "wrong_state": status.HTTP_409_CONFLICT,
     "changed": status.HTTP_409_CONFLICT,
     "too_late": status.HTTP_409_CONFLICT,

@@ -13,6 +13,7 @@ from slotserve.api.groups import GroupViewSet
 from slotserve.api.hosts import HostViewSet, JoinView
 from slotserve.api.invitations import InvitationViewSet
 from slotserve.api.lanes import LaneViewSet
+from slotserve.api.maintenance import MaintenanceViewSet
 from slotserve.api.members import MemberViewSet
 from slotserve.api.models import ModelFileViewSet, ModelFolderViewSet
 from slotserve.api.notices import NoticeViewSet
@@ -47,6 +48,7 @@ router.register("webhooks", WebhookViewSet, basename="webhook")
 router.register("deliveries", DeliveryViewSet, basename="delivery")
 router.register("announcements", AnnouncementViewSet, basename="announcement")
 router.register("audit", AuditViewSet, basename="audit")
+router.register("maintenance", MaintenanceViewSet, basename="maintenance")
 router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [

@@ -32,7 +32,7 @@ SHORTEST_BAND = {
 
 
 def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any]:
-    """Lanes, bookings and bands of a day or week; six queries. Only what is shown by itself is said
+    """Lanes, bookings and bands of a day or week; seven queries. What is shown by itself is said
     one by one: thousands of bookings are read and put together as tuples."""
     lanes = reading.lanes_of(sought)
     start, end, margin = span.start, span.end, reading.reach()
@@ -46,7 +46,7 @@ def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any
         **_frame(span, now),
         "lanes": [_lane(lane) for lane in lanes],
         "events": _events(shown, pen, of_slots(bands)),
-        "bands": _bands(bands, shown, pen),
+        "bands": [*_closed(lanes, span), *_bands(bands, shown, pen)],
     }
 
 
@@ -180,6 +180,21 @@ def _band(band: Band, lane: str, pen: _Pen) -> dict[str, Any]:
         "end": max(end, start),
         "words": pen.teller.band(band),
     }
+
+
+def _closed(lanes: Sequence[Lane], span: Span) -> list[dict[str, Any]]:
+    """Maintenance in the span, as bands; one query."""
+    slugs = {lane.pk: lane.slug for lane in lanes}
+    return [
+        {
+            "lane": slugs[row.lane_id],
+            "kind": "maintenance",
+            "start": _wall(max(start, span.start), span),
+            "end": _wall(min(end, span.end), span),
+            "words": words.closed_words(row, span.zone),
+        }
+        for row, start, end in reading.closed(lanes, span.start, span.end)
+    ]
 
 
 def _wall(moment: datetime, span: Span) -> str:

@@ -14,8 +14,11 @@ from django.db.models.sql.compiler import SQLCompiler
 
 from bookings.models import Booking, Kind, State
 from bookings.states import OCCUPYING
-from lanes.models import Lane, ManualChoice, Runtime
+from lanes.maintenance import within
+from lanes.models import Lane, Maintenance, ManualChoice, Runtime
 from slotserve.calendar.entries import Booked, Entry
+from slotserve.calendar.spans import Span
+from slotserve.calendar.words import closed_words
 
 AS_TEXT = {"template": "CAST(%(expressions)s AS text)"}
 
@@ -81,13 +84,18 @@ class Sought:
 
 def lanes_of(sought: Sought) -> list[Lane]:
     """The lanes by host and name; one query."""
+    return list(sought_lanes(sought))
+
+
+def sought_lanes(sought: Sought) -> QuerySet[Lane]:
+    """The same, not asked yet."""
     found = Lane.objects.select_related("host", "default_preset").order_by("host__name", "name")
     if sought.lanes:
         found = found.filter(slug__in=sought.lanes)
     for word in sought.words.split():
         named = Q(name__icontains=word) | Q(slug__icontains=word) | Q(host__name__icontains=word)
         found = found.filter(named)
-    return list(found)
+    return found
 
 
 def reach() -> timedelta:
@@ -100,6 +108,21 @@ def held(lanes: Collection[Lane], start: datetime, end: datetime) -> QuerySet[Bo
     """Bookings that hold some of [start, end) on these lanes, by start."""
     found = Booking.objects.filter(state__in=OCCUPYING, end__gt=start, start__lt=end)
     return found.filter(lane__in=[lane.pk for lane in lanes]).order_by("start", "pk")
+
+
+def closed(
+    lanes: Collection[Lane], start: datetime, end: datetime
+) -> list[tuple[Maintenance, datetime, datetime]]:
+    """Maintenance in [start, end) of these lanes, with the times that it has or had; one query."""
+    found = within(start, end, [lane.pk for lane in lanes])
+    return [(row, row.start, min(row.ended_at or end, row.end or end)) for row in found]
+
+
+def closed_lines(span: Span, sought: Sought) -> list[tuple[Lane, str]]:
+    """The same as sentences, with their lanes; one query."""
+    lanes = sought_lanes(sought).order_by().values("pk")
+    found = within(span.start, span.end, lanes).select_related("lane")
+    return [(row.lane, closed_words(row, span.zone)) for row in found]
 
 
 def booked(found: QuerySet[Booking], now: datetime) -> list[Booked]:

@@ -6,6 +6,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from bookings.wall_clock import Change, changes, wall_of
+from lanes.models import Maintenance
 from slotserve.calendar.spans import Span, View
 
 DASH = "\N{EN DASH}"
@@ -40,6 +41,17 @@ def clocks(start: datetime, end: datetime, zone: tzinfo) -> str:
 def day_words(moment: datetime) -> str:
     """The day that its own clock shows."""
     return date_format(moment, "j M")
+
+
+def closed_words(row: Maintenance, zone: tzinfo) -> str:
+    """From when to when a lane is closed, and why."""
+    ends = row.ended_at or row.end
+    start = row.start.astimezone(zone)
+    when = _("from %s on") % f"{day_words(start)} {start:%H:%M}"
+    if ends:
+        when = times(row.start, ends, zone)
+    said = _("Maintenance, %(when)s") % {"when": when}
+    return f"{said}: {row.reason}" if row.reason else said
 
 
 def notes(span: Span) -> list[str]:

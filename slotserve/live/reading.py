@@ -44,7 +44,7 @@ class Look:
 
 
 def look(visitors: Collection[Visitor], *, is_check: bool) -> Look:
-    """Look at all facts, and with `is_check` also at who may listen; about eighteen queries."""
+    """Look at all facts, and with `is_check` also at who may listen; about nineteen queries."""
     unread = _unread({visitor.user for visitor in visitors})
     return Look(read_state(), unread, barred(visitors) if is_check else frozenset())
 

@@ -19,7 +19,7 @@ from bookings.refusals import Interval, Offering
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.api.errors import STATUS_OF
-from slotserve.calendar import moving, words
+from slotserve.calendar import moving, reading, words
 from slotserve.calendar.feed import exact, feed
 from slotserve.calendar.listing import listing
 from slotserve.calendar.month_page import month_page
@@ -47,6 +47,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "sought": sought,
         "title": words.title(span),
         "notes": words.notes(span),
+        "closed": reading.closed_lines(span, sought),
         "is_list": is_list,
         "is_said": "view" in request.GET,
         "here": request.get_full_path(),

@@ -33,7 +33,7 @@ SERVERS = Q(
     )
 )
 BOOKINGS = Q(kind__startswith="booking.")
-PEOPLE = Q(kind__in=("choice", "reload", "edit", "test"))
+PEOPLE = Q(kind__in=("choice", "reload", "edit", "test", "maintenance"))
 KINDS = {
     "decisions": (_("Decisions"), DECISIONS),
     "servers": (_("Model servers"), SERVERS),

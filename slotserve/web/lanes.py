@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from bookings import choices
 from lanes import clock, services
 from lanes.log_reading import may_read
+from lanes.maintenance import not_over
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.live.reading import lanes_digest
@@ -24,6 +25,7 @@ from slotserve.web.gpus import cards_context, day_context, hours_of
 from slotserve.web.lane_filters import Wish
 from slotserve.web.lane_history import loads_of
 from slotserve.web.logs import Shown
+from slotserve.web.maintenance import LaneMaintenanceForm
 from slotserve.web.notices import notice_context
 from slotserve.web.rows import rows
 
@@ -138,6 +140,9 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
     }
     if member(request).is_staff:
         context["default_form"] = DefaultForm(lane=lane)
+        context["maintenance"] = not_over(now, [lane.pk])
+        names = {"auto_id": "maintenance_%s", "initial": {"lanes": [lane.pk]}}
+        context["maintenance_form"] = LaneMaintenanceForm(**names)
     template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
     if template == "lane.html":
         context["loads"] = loads_of(lane, LOADS_SHOWN)

@@ -7,14 +7,16 @@ from datetime import datetime
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from bookings.availability import objection, obstacle
+from bookings.availability import closed_words, objection, obstacle
 from bookings.models import Booking, Kind, State
 from bookings.policies import Standing
 from bookings.policy import Claim, needs_approval
 from bookings.refusals import Offering
+from bookings.situation import Closure
 from bookings.warmth import warm_at
 from lanes.estimates import load_estimates, mean_loads
 from lanes.fitting import is_too_large, warning
+from lanes.maintenance import within
 from lanes.models import Lane, Phase, Preset, Runtime
 from lanes.telling import moment
 
@@ -65,7 +67,18 @@ def outlook(asked: Asked, now: datetime) -> list[str]:
     if asked.preset and is_too_large(asked.lane, asked.preset):
         words = warning(_("this lane"), asked.preset.name)
         said.append(f"{words} {_('You can book it all the same.')}")
-    return said
+    return [*said, *_closures(asked, now)]
+
+
+def _closures(asked: Asked, now: datetime) -> list[str]:
+    """Of maintenance in its time, for administrators: nobody else may book that."""
+    start = asked.start or now
+    if asked.end is None or asked.end <= start:
+        return []
+    rows = within(start, asked.end, [asked.lane.pk])
+    words = _("Nothing runs then, whoever has booked it.")
+    found = (Closure(row.start, row.end, row.reason) for row in rows.filter(ended_at=None))
+    return [f"{closed_words(asked.lane.name, each, now)} {words}" for each in found]
 
 
 def in_the_way(asked: Asked, standing: Standing) -> Offering | None:

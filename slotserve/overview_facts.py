@@ -1,0 +1,72 @@
+"""What overviews of lanes are made of: one read for each kind of row."""
+
+from datetime import datetime
+
+from django.db.models import OuterRef, Subquery, Window
+from django.db.models.functions import RowNumber
+
+from bookings.models import Booking, State
+from lanes.maintenance import not_over
+from lanes.models import Lane, LaneEvent, Maintenance, Order, PresetFailure, Runtime
+from lanes.reporting import REFUSED
+
+CLAIMS_SHOWN = 2  # the one in progress and the next
+
+
+def maintenance(lanes: list[Lane], now: datetime) -> dict[int, list[Maintenance]]:
+    """What is not over, by start."""
+    found: dict[int, list[Maintenance]] = {}
+    for row in not_over(now, [lane.pk for lane in lanes]):
+        found.setdefault(row.lane_id, []).append(row)
+    return found
+
+
+def newest_runtimes(lanes: list[Lane]) -> dict[int, Runtime]:
+    """Of each lane the newest, living or not; two queries."""
+    newest = (
+        Runtime.objects.filter(lane=OuterRef("pk")).order_by("-generation", "-pk").values("pk")[:1]
+    )
+    pks = Lane.objects.filter(pk__in=[lane.pk for lane in lanes]).values_list(Subquery(newest))
+    runtimes = Runtime.objects.filter(pk__in=[pk for (pk,) in pks if pk is not None])
+    return {r.lane_id: r for r in runtimes.select_related("revision__preset")}
+
+
+def claims(lanes: list[Lane], now: datetime) -> dict[int, list[Booking]]:
+    """The booking in progress and the next."""
+    rank = Window(RowNumber(), partition_by="lane", order_by="start")
+    rows = (
+        Booking.objects.filter(lane__in=lanes, state=State.CONFIRMED, end__gt=now)
+        .annotate(rank=rank)
+        .filter(rank__lte=CLAIMS_SHOWN)
+        .select_related("owner", "preset")
+    )
+    found: dict[int, list[Booking]] = {}
+    for booking in rows:
+        found.setdefault(booking.lane_id, []).append(booking)
+    return found
+
+
+def is_waited_for(order: Order, runtimes: dict[int, Runtime]) -> bool:
+    """Whether a server is wanted where none lives."""
+    runtime = runtimes.get(order.lane_id)
+    return order.target_id is not None and (runtime is None or runtime.ended_at is not None)
+
+
+def refusals(orders: list[Order]) -> dict[int, LaneEvent]:
+    """Of these lanes the newest event, where it is since the order and says that nothing starts."""
+    if not orders:
+        return {}
+    newest = LaneEvent.objects.filter(lane=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    lanes = Lane.objects.filter(pk__in=[order.lane_id for order in orders])
+    since = {order.lane_id: order.ordered_at for order in orders}
+    events = LaneEvent.objects.filter(pk__in=lanes.values(event=Subquery(newest)), kind=REFUSED)
+    return {event.lane_id: event for event in events if event.at >= since[event.lane_id]}
+
+
+def failures(lanes: list[Lane]) -> dict[int, list[PresetFailure]]:
+    """Those in force, the oldest first."""
+    in_force = PresetFailure.objects.filter(lane__in=lanes, count__gt=0).order_by("failed_at")
+    found: dict[int, list[PresetFailure]] = {}
+    for failure in in_force.select_related("revision__preset"):
+        found.setdefault(failure.lane_id, []).append(failure)
+    return found
