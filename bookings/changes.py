@@ -46,6 +46,7 @@ NEEDS_APPROVAL = Refusal(
         "This lane needs an administrator's approval: book the extra time as a booking of its own."
     ),
 )
+HELD_FIRST = Refusal("wrong_state", said("This time is held for you: confirm it first."))
 CHANGED = Refusal(
     "changed", said("Somebody changed this booking meanwhile: look at it again, then decide.")
 )
@@ -110,6 +111,8 @@ def extend(booking: Booking, *, actor: User, end: datetime) -> Answer:
 
 
 def _extend(end: datetime, held: Held) -> Answer:
+    if held.booking.state == State.HELD:
+        return HELD_FIRST
     if end <= held.booking.end:
         return NOT_LATER
     wish = _wish(Asked(None, end), held)
@@ -122,6 +125,8 @@ def _extend(end: datetime, held: Held) -> Answer:
 def moved(asked: Asked, held: Held) -> Answer:
     """Move a booking under lock."""
     booking, wish = held.booking, _wish(asked, held)
+    if booking.state == State.HELD:
+        return HELD_FIRST
     if asked.seen not in {None, Seen(booking.start, booking.end, booking.lane_id)}:
         return CHANGED
     standing = _standing(wish, held)

@@ -13,7 +13,7 @@ from django.db.models import F, Func, Q
 from django.utils.translation import gettext_lazy
 
 from bookings.policy_rows import Policy
-from bookings.querysets import BookingQuerySet
+from bookings.querysets import BookingQuerySet, WaitingQuerySet
 from bookings.series_rows import Series
 from bookings.share_rows import BookingShare
 from bookings.states import (
@@ -37,6 +37,7 @@ __all__ = [
     "Series",
     "State",
     "Status",
+    "Waiting",
 ]
 
 
@@ -134,6 +135,9 @@ class Booking(models.Model):
         db_default="",
         help_text="What was said by whoever approved or rejected it.",
     )
+    held_until = models.DateTimeField(
+        null=True, help_text="A hold lapses then, if its member has not confirmed it."
+    )
     series = models.ForeignKey(
         Series, null=True, blank=True, on_delete=models.SET_NULL, related_name="bookings"
     )
@@ -145,7 +149,7 @@ class Booking(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["lane", "end"],
-                condition=Q(state__in=("pending", "confirmed")),
+                condition=Q(state__in=("pending", "confirmed", "held")),
                 name="bookings_occupying",
             ),
             # SQLite uses no partial index for bound values, and the planner reads this often.
@@ -173,9 +177,15 @@ class Booking(models.Model):
             ),
             # Another state would slip past the overlap guards, which list those that occupy.
             models.CheckConstraint(
-                condition=Q(state__in=("pending", "confirmed", "rejected", "cancelled", "expired")),
+                condition=Q(
+                    state__in=("pending", "confirmed", "rejected", "cancelled", "expired", "held")
+                ),
                 name="bookings_state_known",
                 violation_error_message=gettext_lazy("There is no such state of a booking."),
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="held") | Q(held_until__isnull=False),
+                name="bookings_held_has_time",
             ),
             models.CheckConstraint(
                 condition=Q(original_end__gte=F("end")),
@@ -188,7 +198,7 @@ class Booking(models.Model):
                     ("lane", RangeOperators.EQUAL),
                     (TstzRange("start", "end", RangeBoundary()), RangeOperators.OVERLAPS),
                 ],
-                condition=Q(state__in=("pending", "confirmed")),
+                condition=Q(state__in=("pending", "confirmed", "held")),
             ),
         ]
 
@@ -206,6 +216,9 @@ class Booking(models.Model):
         """Where it stands at `now`."""
         if self.state not in OCCUPYING:
             return Status(self.state)
+        if self.state == State.HELD:
+            ends = min(self.held_until or self.end, self.end)
+            return Status.HELD if now < ends else Status.EXPIRED
         if self.state == State.PENDING:
             return Status.PENDING if now < self.end else Status.EXPIRED
         if now >= self.end:
@@ -223,3 +236,50 @@ class Booking(models.Model):
     def decision_comment_for(self, user: User | AnonymousUser) -> str:
         """What was said with the decision about it, to the same people."""
         return self.decision_comment if self.is_changeable_by(user) else ""
+
+
+class Waiting(models.Model):
+    """A member who waits for time on one of some lanes, somewhere in [opens, closes).
+
+    It waits until it was given a hold, was left, or its window is too short.
+    """
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="waiting"
+    )
+    lanes = models.ManyToManyField(Lane, related_name="waiting")
+    kind = models.CharField(max_length=5, choices=Kind, default=Kind.MODEL)
+    preset = models.ForeignKey(
+        Preset, null=True, blank=True, on_delete=models.CASCADE, related_name="waiting"
+    )
+    minutes = models.PositiveIntegerField()
+    opens = models.DateTimeField()
+    closes = models.DateTimeField()
+    purpose = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+    left_at = models.DateTimeField(null=True, blank=True)
+    hold = models.OneToOneField(
+        Booking, null=True, blank=True, on_delete=models.SET_NULL, related_name="waiting"
+    )
+
+    objects = WaitingQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["created_at", "pk"]
+        verbose_name_plural = "waiting"
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(kind="gpu", preset__isnull=True)
+                | Q(kind="model", preset__isnull=False),
+                name="waiting_preset_fits_kind",
+                violation_error_message="Name a preset, or wait for the whole GPU without one.",
+            ),
+            models.CheckConstraint(
+                condition=Q(closes__gt=F("opens")),
+                name="waiting_closes_after_opening",
+                violation_error_message="The window must end after it begins.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.owner_id}: {self.minutes} min"

@@ -10,7 +10,7 @@ from bookings.share_rows import BookingShare
 from bookings.states import OCCUPYING
 
 if TYPE_CHECKING:
-    from bookings.models import Booking  # noqa: F401 - named in a string below
+    from bookings.models import Booking, Waiting  # noqa: F401 - named in strings below
 
 
 class BookingQuerySet(models.QuerySet["Booking"]):
@@ -54,3 +54,12 @@ class BookingQuerySet(models.QuerySet["Booking"]):
 
 def _shared_with(user: User) -> models.QuerySet[BookingShare, int]:
     return BookingShare.objects.filter(member=user).values_list("booking_id", flat=True)
+
+
+class WaitingQuerySet(models.QuerySet["Waiting"]):
+    """Members who wait."""
+
+    def unserved(self, now: datetime) -> Self:
+        """Those that may still be given time, in their order."""
+        still = self.filter(hold=None, left_at=None, closes__gt=now)
+        return still.order_by("created_at", "pk")

@@ -22,6 +22,7 @@ class State(models.TextChoices):
     REJECTED = "rejected", gettext_lazy("Rejected")
     CANCELLED = "cancelled", gettext_lazy("Cancelled")
     EXPIRED = "expired", gettext_lazy("Never approved")
+    HELD = "held", gettext_lazy("Held for whoever waited")
 
 
 class Lapse(models.TextChoices):
@@ -36,6 +37,7 @@ class Status(models.TextChoices):
 
     PENDING = "pending", gettext_lazy("Waiting for approval")
     EXPIRED = "expired", gettext_lazy("Never approved")
+    HELD = "held", gettext_lazy("Held for whoever waited")
     UPCOMING = "upcoming", gettext_lazy("Upcoming")
     IN_PROGRESS = "in_progress", gettext_lazy("In progress")
     ENDED = "ended", gettext_lazy("Ended")
@@ -45,7 +47,7 @@ class Status(models.TextChoices):
 
 
 # The states in which a booking keeps others from its time. The database guards list them too.
-OCCUPYING = (State.PENDING, State.CONFIRMED)
+OCCUPYING = (State.PENDING, State.CONFIRMED, State.HELD)
 
 LONGEST_COMMENT = 300  # characters that an administrator may say with a decision
 

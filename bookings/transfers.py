@@ -5,6 +5,7 @@ from functools import partial
 
 from django.contrib.auth.models import User
 
+from bookings.changes import HELD_FIRST
 from bookings.models import Booking
 from bookings.policies import Standing, claim_of, standing_of
 from bookings.policy import Claim, needs_approval
@@ -59,6 +60,8 @@ def _transfer(to_pk: int, held: Held) -> Answer:
 def _objection(held: Held, to: User) -> Refusal | None:
     """What the rules of the new owner have against it."""
     booking, now = held.booking, held.now
+    if booking.state == State.HELD:
+        return HELD_FIRST
     standing = standing_of(to, booking.lane, now, but=booking.pk)
     claim = claim_of(booking, now, is_kept=True)
     is_asked = booking.state == State.CONFIRMED and not held.actor.is_staff

@@ -12,6 +12,7 @@ from kombu.exceptions import OperationalError
 from bookings import test_loads
 from bookings.planning import plan_lanes
 from bookings.rule_keeping import expire_pending, release_no_shows
+from bookings.waitlist_keeping import end_holds, offer_freed
 from gateway.publish import publish
 from gateway.silence import silent_lanes
 from gateway.turns import Turns
@@ -40,6 +41,7 @@ def beat() -> None:
     _guarded("look at hosts", look_at_hosts)
     _guarded("ingest", take_usage_in)
     _guarded("keep rules", keep_rules)
+    _guarded("waitlist", keep_waitlist)
 
 
 @shared_task(name=ticks.PLAN_TASK)
@@ -50,6 +52,7 @@ def plan(key: str) -> None:
     _guarded("test loads", test_loads.follow)
     _guarded("plan", _planning.take)
     _guarded("publish", _publishing.take)
+    _guarded("waitlist", keep_waitlist)
 
 
 @shared_task(name=ticks.INGEST_TASK)
@@ -84,6 +87,13 @@ def keep_rules() -> None:
     now = clock.database_now()
     expire_pending(now)
     release_no_shows(now, silent_lanes)
+
+
+def keep_waitlist() -> None:
+    """Free what was held and not confirmed; hold what is free for those who wait for it."""
+    now = clock.database_now()
+    end_holds(now)
+    offer_freed(now)
 
 
 def plan_all() -> None:

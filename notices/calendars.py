@@ -15,7 +15,7 @@ from bookings.models import Booking, State
 
 REFRESH = timedelta(minutes=15)
 PRODUCT = "-//SlotServe//SlotServe//EN"
-STATUSES = {State.PENDING: "TENTATIVE", State.CONFIRMED: "CONFIRMED"}
+STATUSES = {State.PENDING: "TENTATIVE", State.CONFIRMED: "CONFIRMED", State.HELD: "TENTATIVE"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-OCCUPYING = ("pending", "confirmed")
+OCCUPYING = ("pending", "confirmed", "held")
 GIVEN_UP = frozenset(("rejected", "cancelled", "expired"))
 OF_CHANGES = GIVEN_UP | {"confirmed", "changed", "decision_needed", "approved", "released"}
-OF_BOOKINGS = OF_CHANGES | {"warm", "starting", "ending"}
+OF_BOOKINGS = OF_CHANGES | {"offered", "warm", "starting", "ending"}
 OVER_ANYWAY = timedelta(minutes=15)  # so long after its end nobody is told of a slot any more
 
 
@@ -91,7 +91,8 @@ def still_holds(
     if event in {"warm", "starting", "ending"}:
         return any(each.key == key for each in _of_the_time(facts, now))
     is_newest = not facts.is_changed and key == _key(event, facts, facts.sequence)
-    return is_newest and (event != "decision_needed" or facts.state == "pending")
+    needed = {"decision_needed": "pending", "offered": "held"}
+    return is_newest and facts.state == needed.get(event, facts.state)
 
 
 def freed(facts: Facts, now: datetime) -> tuple[int, datetime, datetime] | None:
@@ -120,11 +121,14 @@ def _due(facts: Facts, now: datetime) -> Iterator[Due]:
 def _change(facts: Facts) -> str | None:
     """What has happened to it since it was last told of."""
     was = facts.was
+    if facts.state == "held":
+        return "offered"
     if facts.state == "pending":
         return "decision_needed"
     if facts.state == "confirmed":
         return _confirmed(facts, was)
-    is_news = was is not None and was.state in OCCUPYING
+    # A hold that nobody confirmed, or declined, was no booking: its end is no news.
+    is_news = was is not None and was.state in {"pending", "confirmed"}
     return facts.state if is_news and facts.state in GIVEN_UP else None
 
 

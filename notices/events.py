@@ -28,6 +28,7 @@ class Event(models.TextChoices):
     OUTSIDER = "outsider", _("Foreign process in a slot")
     FREED = "freed", _("Time has become free")
     MAINTENANCE = "maintenance", _("Maintenance in a slot")
+    OFFERED = "offered", _("Time you waited for is held for you")
     HOST = "host", _("Host in trouble, or back")
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from bookings import services
+from bookings import services, waitlist
 from bookings.models import Booking
 from lanes import clock
 from lanes.refusals import Refusal
@@ -37,9 +37,15 @@ def make_link(booking: Booking, action: Link.Action) -> str:
         person=booking.owner,
         action=action,
         minutes=EXTEND_MINUTES if action == Link.Action.EXTEND else 0,
-        expires_at=booking.end,
+        expires_at=_end_of(booking, action),
     )
     return secret
+
+
+def _end_of(booking: Booking, action: Link.Action) -> datetime:
+    """Until when there is something to do."""
+    is_hold = action == Link.Action.CONFIRM and booking.held_until is not None
+    return booking.held_until or booking.end if is_hold else booking.end
 
 
 def look_up(secret: str) -> Link | Refusal:
@@ -80,6 +86,8 @@ def forget_old(now: datetime) -> None:
 
 
 def _do(link: Link) -> Booking | Refusal:
+    if link.action == Link.Action.CONFIRM:
+        return waitlist.confirm(link.booking, actor=link.person)
     if link.action == Link.Action.RELEASE:
         return services.release(link.booking, actor=link.person)
     end = link.booking.end + timedelta(minutes=link.minutes)

@@ -31,7 +31,11 @@ from notices.outbox import SENT, Outcome, in_turn, note, refused, send_all, wait
 from notices.preferences import in_words_of, preference_of, zone_of
 
 LONGEST_SUBJECT = 150
-_LINKS = {"starting": (Link.Action.RELEASE,), "ending": (Link.Action.EXTEND, Link.Action.RELEASE)}
+_LINKS = {
+    "offered": (Link.Action.CONFIRM,),
+    "starting": (Link.Action.RELEASE,),
+    "ending": (Link.Action.EXTEND, Link.Action.RELEASE),
+}
 
 
 def send_mails() -> int:

@@ -184,6 +184,7 @@ class Link(models.Model):
 
         EXTEND = "extend", _("Extend")
         RELEASE = "release", _("Release")
+        CONFIRM = "confirm", _("Confirm")
 
     digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of its secret.")
     booking = models.ForeignKey(Booking, on_delete=models.CASCADE, related_name="+")

@@ -9,6 +9,8 @@ from django.utils.translation import gettext as _
 
 from bookings.models import Booking
 from lanes.models import Lane, Maintenance
+from bookings.models import Booking, Lapse
+from lanes.models import Lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,17 @@ def words_of(event: str, booking: Booking) -> Words:
         "warm": _("%(what)s is loaded on %(lane)s for your slot: %(slot)s."),
         "starting": _("Your slot with %(what)s on %(lane)s begins at %(start)s."),
         "ending": _("Your slot with %(what)s on %(lane)s ends at %(end)s."),
+        "offered": _(
+            "%(lane)s is held for you with %(what)s until %(held)s: %(slot)s. Confirm it, or it "
+            "passes on."
+        ),
         "released": _("Your slot with %(what)s on %(lane)s was released; it ended at %(end)s."),
     }
+    if event == "released" and booking.lapse == Lapse.NO_SHOW:
+        sentences["released"] = _(
+            "Your slot with %(what)s on %(lane)s was released, as nobody sent a request in time; "
+            "it ended at %(end)s."
+        )
     return Words(sentences[event] % _values(booking), _decision(event, booking) or _advice(event))
 
 
@@ -102,6 +113,7 @@ def _values(booking: Booking) -> dict[str, str]:
         "slot": slot(booking.start, booking.end),
         "start": moment(booking.start),
         "end": moment(booking.end),
+        "held": moment(booking.held_until or booking.end),
     }
 
 
@@ -120,6 +132,7 @@ def _advice(event: str) -> str:
         "ending": _(
             "What still runs then is ended. Extend the slot if nobody has the time after it."
         ),
+        "offered": _("Confirm it under My bookings."),
         "starting": _("Release it if you do not need it: others can have the time."),
     }
     return advice.get(event, "")

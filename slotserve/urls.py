@@ -40,6 +40,7 @@ from slotserve.web import (
     test_loads,
     tokens,
     usage,
+    waitlist,
     webhooks,
 )
 
@@ -66,6 +67,8 @@ urlpatterns = [
     path("lanes/<str:slug>/gpus/day/", gpus.lane_day, name="lane-gpu-day"),
     path("book/", book.book, name="book"),
     path("book/expect/", book.expect, name="expect"),
+    path("waitlist/", waitlist.wait, name="wait"),
+    re_path(r"^waitlist/(?P<pk>\d{1,18})/leave/$", waitlist.leave, name="leave"),
     path("calendar/", calendar.page, name="calendar"),
     path("calendar/events/", calendar.events, name="calendar-events"),
     path("calendar/move/", calendar.move, name="calendar-move"),
@@ -82,7 +85,7 @@ urlpatterns = [
     re_path(r"^bookings/(?P<pk>\d{1,18})/transfer/$", booking.transfer, name="booking-transfer"),
     path("bookings/<int:pk>/extend/", bookings.extend, name="extend"),
     re_path(
-        r"^bookings/(?P<pk>\d{1,18})/(?P<name>release|cancel|approve|reject)/$",
+        r"^bookings/(?P<pk>\d{1,18})/(?P<name>release|cancel|approve|reject|confirm)/$",
         bookings.change,
         name="change",
     ),

@@ -29,18 +29,22 @@ from bookings.models import Booking, Policy  # noqa: E402
 from bookings.recurrence import Every, Pattern  # noqa: E402
 from bookings.refusals import SlotTaken  # noqa: E402
 from bookings.series import AskedSeries, book_series  # noqa: E402
-from bookings.states import OCCUPYING  # noqa: E402
+from bookings.states import OCCUPYING, State  # noqa: E402
+from bookings.waitlist import Wanted, wait  # noqa: E402
+from bookings.waitlist_keeping import offer_freed  # noqa: E402
 from lanes import clock  # noqa: E402
 from lanes.models import Lane  # noqa: E402
 from lanes.refusals import Refusal  # noqa: E402
 from tests import builders  # noqa: E402
 from tests.booking_race_sizes import (  # noqa: E402
+    FREED,
     GIVEN,
     PROCESSES,
     QUOTA,
     RAW_ROUNDS,
     ROUNDS,
     SERIES,
+    WAITERS,
 )
 
 HOUR = timedelta(hours=1)
@@ -193,6 +197,22 @@ def give_to_one(number: int, barrier: Barrier, day: datetime) -> list[dict[str, 
     return [answer_of(services.transfer(own, actor=owner, to=heir))]
 
 
+def free_for_those_who_wait(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """Some give time back, and everybody offers what is free to those who wait, all at once."""
+    owner = member(number)
+    barrier.wait()
+    if number < FREED:
+        given = Booking.objects.get(start=day + number * HOUR, purpose="given back")
+        services.cancel(given, actor=given.owner)
+    for _ in range(ROUNDS):
+        offer_freed(clock.database_now())
+    barrier.wait()
+    offer_freed(clock.database_now())
+    barrier.wait()
+    is_held = Booking.objects.filter(owner=owner, state=State.HELD).exists()
+    return [{"code": "held" if is_held else "", "member": number}]
+
+
 def insert_past_the_service(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
     """Bare inserts of the same row: only the database is left to refuse them."""
     owner, lane = member(number), Lane.objects.get(slug="lane-0")
@@ -218,6 +238,7 @@ SCENARIOS: dict[str, Callable[[int, Barrier, datetime], list[dict[str, Any]]]] =
         move_the_same,
         book_up_to_a_quota,
         book_series_at_once,
+        free_for_those_who_wait,
         give_around,
         give_to_one,
         insert_past_the_service,
@@ -244,10 +265,25 @@ def prepare(scenario: str, day: datetime) -> None:
         Policy.objects.create(bookings_ahead=QUOTA)
     if scenario == "give_to_one":
         Policy.objects.create(bookings_ahead=GIVEN)
+    if scenario == "free_for_those_who_wait":
+        prepare_waiting(lanes[0], day)
     if scenario in {"move_the_same", "give_around"}:
         builders.booking(
             owner=member(0), lane=lanes[0], kind="gpu", preset=None, start=day, end=day + HOUR
         )
+
+
+def prepare_waiting(lane: Lane, day: datetime) -> None:
+    """Hours that are taken, and more members who wait for one each than there are."""
+    giver = builders.person("giver")
+    for number in range(FREED):
+        start = day + number * HOUR
+        builders.booking(
+            owner=giver, lane=lane, kind="gpu", preset=None, start=start, purpose="given back"
+        )
+    for number in range(WAITERS):
+        wanted = Wanted([lane], "gpu", None, 60, day, day + FREED * HOUR)
+        wait(owner=member(number), wanted=wanted)
 
 
 def run(scenario: str, number: int, barrier: Barrier, day: datetime, answers: Any) -> None:

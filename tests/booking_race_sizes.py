@@ -6,3 +6,5 @@ RAW_ROUNDS = 3  # PostgreSQL finds a deadlock among bare inserts only after a se
 QUOTA = 10  # bookings that a member may have ahead
 SERIES = 5  # bookings of one series
 GIVEN = 3  # bookings ahead that an heir may have, her own among them
+WAITERS = 9  # members who wait for an hour each
+FREED = 6  # hours that are given back

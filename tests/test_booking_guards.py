@@ -98,7 +98,7 @@ def test_one_microsecond_is_enough_to_overlap(tie: timedelta) -> None:
 @pytest.mark.parametrize("state", State)
 def test_service_and_database_agree_on_the_states_that_occupy(moment: Moment, state: State) -> None:
     lane = builders.lane()
-    whole_gpu(lane, 60, 120, state=state, confirmed_at=at(-9))
+    whole_gpu(lane, 60, 120, state=state, confirmed_at=at(-9), held_until=at(9))
     if state in OCCUPYING:
         assert code(ask(lane)) == "slot_taken"
         assert refused(lambda: whole_gpu(lane, 60, 120)) is Verdict.OVERLAP
@@ -113,6 +113,7 @@ def test_service_and_database_agree_on_the_states_that_occupy(moment: Moment, st
         ("bookings_preset_fits_kind", {"kind": "model"}),
         ("bookings_confirmed_has_time", {"confirmed_at": None}),
         ("bookings_state_known", {"state": "maybe"}),
+        ("bookings_held_has_time", {"state": "held"}),
         ("bookings_original_end_last", {"original_end": at(59)}),
     ],
 )

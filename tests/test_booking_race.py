@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.booking_race_sizes import GIVEN, PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS, SERIES
+from tests.booking_race_sizes import FREED, GIVEN, PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS, SERIES
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_SECONDS = 240
@@ -150,6 +150,14 @@ def test_an_heirs_quota_holds_however_many_give_to_her_at_once(database: Databas
     outcome = database.race("give_to_one")
     assert codes(outcome) == {"": GIVEN - 1, "rules_broken": PROCESSES - GIVEN}
     assert len(outcome["held"]) == PROCESSES
+
+
+def test_freed_time_is_held_once_and_for_those_who_waited_longest(database: Database) -> None:
+    outcome = database.race("free_for_those_who_wait")
+    held = {answer["member"] for answer in outcome["answers"] if answer["code"] == "held"}
+    assert held == set(range(FREED))
+    assert overlaps(outcome) == []
+    assert len(outcome["held"]) == FREED
 
 
 def test_past_the_service_the_database_alone_lets_one_through(database: Database) -> None:

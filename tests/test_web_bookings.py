@@ -233,7 +233,7 @@ class TestSeries:
         [
             ({"count": ""}, "Say until when it repeats"),
             ({"count": "101"}, "100"),
-            ({"repeat": "hourly"}, "hourly"),
+            ({"repeat": "hourly"}, "choose another"),
             ({"until": "never"}, "date"),
             ({"count": "", "until": "2020-01-01"}, "No day fits"),
         ],

@@ -29,6 +29,7 @@ NAMES = (
     "FUZZ_SEED",
     "GATEWAY_URL",
     "HASH_MBPS",
+    "HOLD_MINUTES",
     "HOSTS_DATABASE_URL",
     "HOSTS_REDIS_URL",
     "HOST_KEY",

@@ -11,7 +11,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from bookings import services
+from bookings import services, waitlist
 from bookings.models import Booking, Kind
 from bookings.states import LONGEST_COMMENT
 from gateway.models import Scope
@@ -59,6 +59,8 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
             "decision_comment",
             "confirmed_at",
             "released_at",
+            "held_until",
+            "series",
             "first_request_at",
             "lapse",
             "shared_with",
@@ -233,6 +235,12 @@ class BookingViewSet(
     def release(self, request: Request, pk: str) -> Response:
         """Give the rest of a running slot back."""
         return self._change(services.release)
+
+    @extend_schema(request=None, responses=BookingSerializer)
+    @action(detail=True, methods=["post"])
+    def confirm(self, request: Request, pk: str) -> Response:
+        """Make a booking of what is held for whoever waited."""
+        return self._change(waitlist.confirm)
 
     @extend_schema(request=None, responses=BookingSerializer)
     @action(detail=True, methods=["post"])

@@ -26,6 +26,7 @@ from slotserve.api.series import SeriesViewSet
 from slotserve.api.test_loads import TestLoadViewSet
 from slotserve.api.tokens import MeView, TokenViewSet, UsageViewSet
 from slotserve.api.usage import UsageSummaryView
+from slotserve.api.waitlist import WaitlistViewSet
 from slotserve.api.webhooks import DeliveryViewSet, WebhookViewSet
 
 router = SimpleRouter()
@@ -49,6 +50,7 @@ router.register("deliveries", DeliveryViewSet, basename="delivery")
 router.register("announcements", AnnouncementViewSet, basename="announcement")
 router.register("audit", AuditViewSet, basename="audit")
 router.register("maintenance", MaintenanceViewSet, basename="maintenance")
+router.register("waitlist", WaitlistViewSet, basename="waiting")
 router.register("usage", UsageViewSet, basename="usage")
 
 urlpatterns = [

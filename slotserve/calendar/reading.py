@@ -150,7 +150,7 @@ def entry_of(row: Booked, lane: str, user: User, now: datetime) -> Entry:
         who=shown_name(row.owner, user),
         what="" if row.kind == Kind.GPU else row.preset_name or "",
         is_mine=is_mine,
-        is_pending=row.state == State.PENDING,
+        is_pending=row.state in {State.PENDING, State.HELD},
         is_editable=(is_mine or user.is_staff) and row.end > now,
         is_begun=row.state == State.CONFIRMED and (row.late or row.start) <= now,
     )

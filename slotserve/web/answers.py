@@ -4,7 +4,8 @@ from typing import cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 from lanes.refusals import Refusal
 
@@ -20,3 +21,10 @@ def say(request: HttpRequest, done: object, words: str) -> None:
         messages.error(request, done.words)
     else:
         messages.success(request, words)
+
+
+def leave_for(request: HttpRequest, url: str) -> HttpResponse:
+    """On to a page; a dialog is told where, as it would follow unseen and use up the messages."""
+    if "X-In-Dialog" in request.headers:
+        return HttpResponse(status=204, headers={"X-Location": url})
+    return redirect(url)

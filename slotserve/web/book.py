@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -26,11 +26,12 @@ from lanes.models import Lane
 from lanes.refusals import Refusal
 from lanes.telling import moment
 from slotserve.web.access import members_only
-from slotserve.web.answers import member
+from slotserve.web.answers import leave_for, member
 from slotserve.web.forms import BookForm
 from slotserve.web.outlook import Asked, in_the_way, must_wait, outlook
 from slotserve.web.repeating import RepeatForm, occurrence_rows
 from slotserve.web.rows import offers, rows
+from slotserve.web.waitlist import waits_offered
 
 CLAIMS_SHOWN = 8
 
@@ -54,7 +55,7 @@ def book(request: HttpRequest) -> HttpResponse:
     if isinstance(made, Booking):
         messages.success(request, _made_words(made))
         _warn(request, made)
-        return _leave(request, reverse("lane", args=[made.lane.slug]))
+        return leave_for(request, reverse("lane", args=[made.lane.slug]))
     return _refused(request, form, repeat, made, now)
 
 
@@ -95,7 +96,7 @@ def _book_series(
         return _refused(request, form, repeat, made, now)
     messages.success(request, _series_words(made))
     _warn(request, made.bookings[0])
-    return _leave(request, reverse("bookings"))
+    return leave_for(request, reverse("bookings"))
 
 
 def _refused(
@@ -143,15 +144,9 @@ def _beside(
         "lane": lane,
         "refusal": refusal,
         "offers": offers(refusal if isinstance(refusal, Offering) else None, kept),
+        "can_wait": waits_offered() if isinstance(refusal, Offering) else (),
         "rows": rows(claims[:CLAIMS_SHOWN], member(request), now),
     }
-
-
-def _leave(request: HttpRequest, url: str) -> HttpResponse:
-    """On to a page; a dialog is told where, as it would follow unseen and use up the messages."""
-    if "X-In-Dialog" in request.headers:
-        return HttpResponse(status=204, headers={"X-Location": url})
-    return redirect(url)
 
 
 def _warn(request: HttpRequest, booking: Booking) -> None:

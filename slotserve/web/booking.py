@@ -129,7 +129,7 @@ def _page(request: HttpRequest, booking: Booking, refusal: Refusal | None = None
         "row": view.row,
         "here": request.path if refusal is None else f"/bookings/{booking.pk}/",
         "refusal": refusal,
-        "offers": _offers(booking, refusal),
+        "offers": offers_beside(booking, refusal),
     }
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "_booking_state.html", context)
@@ -157,7 +157,8 @@ def _presets(booking: Booking) -> QuerySet[Preset]:
     return on_host.order_by("name")
 
 
-def _offers(booking: Booking, refusal: Refusal | None) -> object:
+def offers_beside(booking: Booking, refusal: Refusal | None) -> object:
+    """Free slots of a refusal, as links that book the same anew."""
     what = f"preset:{booking.preset.slug}" if booking.preset else GPU
     kept = {"lane": booking.lane.slug, "what": what, "purpose": booking.purpose}
     return offers(refusal if isinstance(refusal, Offering) else None, kept)

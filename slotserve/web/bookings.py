@@ -15,14 +15,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from bookings import services
+from bookings import services, waitlist
 from bookings.models import Booking, State
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, members_only
 from slotserve.web.answers import member, say
+from slotserve.web.booking import offers_beside
 from slotserve.web.forms import ExtendForm
 from slotserve.web.rows import rows
+from slotserve.web.waitlist import waits_of
 from wire.words import marked
 
 PAST_SHOWN = 20
@@ -32,6 +34,7 @@ CHANGES = {
         services.release,
         marked("Given back. Thank you: the lane is free for others now."),
     ),
+    "confirm": (waitlist.confirm, marked("Booked.")),
     "cancel": (services.cancel, marked("Cancelled.")),
     "approve": (services.approve, marked("Approved.")),
     "reject": (services.reject, marked("Turned down.")),
@@ -50,6 +53,7 @@ def mine(request: HttpRequest) -> HttpResponse:
     context = {
         "current": rows(own.current(now), user, now),
         "shared": rows(_shared(user, now), user, now),
+        "waits": waits_of(user, now),
         "past": rows(own.past(now)[:PAST_SHOWN], user, now),
         "waiting": _waiting(user, now),
         "back": request.path,
@@ -75,19 +79,22 @@ def extend(request: HttpRequest, pk: int) -> HttpResponse:
     found = Booking.objects.visible_to(request.user).select_related("lane", "preset", "owner")
     booking = get_object_or_404(found, pk=pk)
     if not booking.is_changeable_by(request.user):
-        raise PermissionDenied("This booking belongs to somebody else.")
+        raise PermissionDenied(_("This booking belongs to somebody else."))
     form = ExtendForm(request.POST or None, initial={"end": booking.end})
+    refusal: Refusal | None = None
     if form.is_valid():
         done = _end_at(booking, form.cleaned_data["end"], member(request))
         if isinstance(done, Booking):
             messages.success(request, _("It ends %(moment)s now.") % {"moment": _moment(done.end)})
             return redirect(came_from(request, reverse("bookings")))
+        refusal = done
         form.add_error("end", done.words)
     later = booking.lane.bookings.current(booking.end).exclude(pk=pk)
     context = {
         "form": form,
         "booking": booking,
         "following": later.first(),
+        "offers": offers_beside(booking, refusal),
         "back": came_from(request, reverse("bookings")),
     }
     return render(request, "extend.html", context, status=400 if form.errors else 200)

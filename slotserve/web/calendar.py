@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page, require_POST, require_safe
 
-from bookings.models import Booking
+from bookings.models import OCCUPYING, Booking
 from bookings.refusals import Interval, Offering
 from lanes import clock
 from lanes.refusals import Refusal
@@ -106,7 +106,7 @@ def booking(request: HttpRequest, pk: int) -> HttpResponse:
         "times": words.times(row.booking.start, row.booking.end, zone),
         "purpose": row.booking.purpose_for(request.user),
         "decision_comment": row.booking.decision_comment_for(request.user),
-        "is_over": row.booking.end <= now or row.booking.state not in {"pending", "confirmed"},
+        "is_over": row.booking.end <= now or row.booking.state not in OCCUPYING,
         "back": back_to(request),
     }
     is_part = bool(request.htmx)  # type: ignore[attr-defined]

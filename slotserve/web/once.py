@@ -28,6 +28,8 @@ def page(request: HttpRequest, secret: str) -> HttpResponse:
         if isinstance(done, Refusal):
             return _answer(request, {**context, "refusal": done.words}, 409)
         words = _("The slot ends now at %(end)s.") if link.minutes else _("It ended at %(end)s.")
+        if link.action == link.Action.CONFIRM:
+            words = _("It is booked until %(end)s.")
         return _answer(request, {"done": words % {"end": moment(done.end)}, "link": link}, 200)
 
 

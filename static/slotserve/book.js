@@ -101,7 +101,8 @@
   async function send(form, submitter) {
     const body = new URLSearchParams(new FormData(form, submitter));
     try {
-      const answer = await fetch(form.action, {
+      const own = submitter && submitter.hasAttribute("formaction");
+      const answer = await fetch(own ? submitter.formAction : form.action, {
         method: "POST", body, credentials: "same-origin", headers: { "X-In-Dialog": "1" },
       });
       const place = answer.headers.get("X-Location");
