@@ -7,10 +7,8 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from bookings.models import Booking
-from lanes.models import Lane, Maintenance
 from bookings.models import Booking, Lapse
-from lanes.models import Lane
+from lanes.models import Lane, Maintenance
 
 
 @dataclass(frozen=True, slots=True)
