@@ -46,6 +46,7 @@ def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple
             time_objection(each, standing.now)
             or _broken(standing, claim)
             or under_maintenance(standing, claim)
+            or under_maintenance(standing, claim)
             or _taken(standing, claim, held)
         )
         if refusal is None:

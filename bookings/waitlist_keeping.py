@@ -15,6 +15,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from bookings.availability import HORIZON, objection
+from bookings.closures import joined
+from bookings.facts import closure_of
 from bookings.feasible import Judge, Market, nearest_slots
 from bookings.interval import Interval
 from bookings.models import Booking, State, Waiting
@@ -32,6 +34,7 @@ from bookings.settling import (
     tell_rule,
 )
 from lanes import clock
+from lanes.maintenance import not_over
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from wire.words import said
@@ -121,8 +124,9 @@ class _Look:
     def _busy(self, lane: Lane) -> list[Interval]:
         if lane.pk not in self.busy:
             rows = Booking.objects.in_the_way(lane.pk, self.now, self.now + HORIZON)
-            values = rows.values_list("start", "end", "pk")
-            self.busy[lane.pk] = [Interval(*row) for row in values]
+            held = [Interval(*row) for row in rows.values_list("start", "end", "pk")]
+            closures = [closure_of(each) for each in not_over(self.now, [lane.pk])]
+            self.busy[lane.pk] = list(joined(held, closures, self.now + HORIZON))
         return self.busy[lane.pk]
 
 

@@ -115,6 +115,13 @@ class TestBooking:
         booked(asked.lane, owner, start=at(600), end=at(660))
         assert told(preview(owner=owner, asked=asked)) == ["", "", "rules_broken", "rules_broken"]
 
+    def test_one_under_maintenance_is_told(
+        self, owner: User, asked: AskedSeries, lane: Lane
+    ) -> None:
+        start, end = at(DAY), at(DAY + 90)
+        Maintenance.objects.create(lane=lane, start=start, end=end)
+        assert told(preview(owner=owner, asked=asked)) == ["", "maintenance", "", ""]
+
     def test_one_that_overlaps_the_next_of_its_own_is_told(
         self, owner: User, asked: AskedSeries
     ) -> None:

@@ -11,7 +11,7 @@ from bookings import services, waitlist
 from bookings.models import Booking, Policy, State, Status, Waiting
 from bookings.waitlist import Wanted
 from bookings.waitlist_keeping import end_holds, offer_freed
-from lanes.models import Lane, LaneEvent
+from lanes.models import Lane, LaneEvent, Maintenance
 from lanes.refusals import Refusal
 from tests import builders
 from tests.booking_cast import ask, booked, code, done
@@ -126,6 +126,12 @@ class TestHolding:
     ) -> None:
         wait("ada", lane)
         assert offer_freed(moment.set(190)) == 0
+
+    def test_time_under_maintenance_is_not_offered(self, lane: Lane) -> None:
+        Maintenance.objects.create(lane=lane, start=at(0), end=at(150))
+        wait("ada", lane)
+        assert offer_freed(at(0)) == 1
+        assert holds() == [("ada", at(150))]
 
     def test_a_lane_that_is_disabled_gives_nothing(self, lane: Lane) -> None:
         wait("ada", lane)
