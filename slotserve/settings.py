@@ -122,6 +122,12 @@ TEMPLATES = [
         },
     }
 ]
+_MEMORY = "django.core.cache.backends.locmem.LocMemCache"
+CACHES = {
+    "default": {"BACKEND": _MEMORY, "LOCATION": "default"},
+    # Of the overview; apart, so that they never push counts of log-in attempts out.
+    "cards": {"BACKEND": _MEMORY, "LOCATION": "cards", "OPTIONS": {"MAX_ENTRIES": 2000}},
+}
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 INSTALLED_APPS.append("django.forms")
 AUTHENTICATION_BACKENDS = [

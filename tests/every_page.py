@@ -47,7 +47,7 @@ class Look:
 LANE, PRESET, BOOKING = {"slug": "lane"}, {"slug": "preset"}, {"pk": "booking"}
 PAGES = (
     Look("overview"),
-    Look("overview", query="?words=atlas"),
+    Look("overview", query="?q=atlas"),
     Look("lane", parts=LANE),
     Look("lane", ADMINISTRATOR, LANE, "?as=administrator"),
     Look("lane-history", parts=LANE),
@@ -95,6 +95,7 @@ PAGES = (
     Look("groups", ADMINISTRATOR),
     Look("invitations", ADMINISTRATOR),
     Look("follow-invitation", NOBODY, {"text": "host"}, status=404),
+    Look("maintenance", ADMINISTRATOR),
     Look("webhooks", ADMINISTRATOR),
     Look("webhook", ADMINISTRATOR, {"pk": "webhook"}),
     Look("self-check", ADMINISTRATOR),
@@ -134,7 +135,8 @@ NO_PAGES = {
     "bring-back-preset revoke-join-token delete-host remove-model-folder rescan-models "
     "forget-model preset-of-model lane-default delete-policy dismiss-announcement "
     "end-announcement set_language remove-member rename-group remove-group revoke-invitation "
-    "slot-token booking-end booking-share booking-unshare booking-transfer",
+    "wait leave end-maintenance change-maintenance slot-token booking-end booking-share "
+    "booking-unshare booking-transfer",
     "a part of a page": "lane-gpus lane-gpu-day expect preview-new-preset preview-preset "
     "announcements-now booking-load",
     "read by programs": "events calendar-events calendar-feed calendar-file push-worker "

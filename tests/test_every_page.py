@@ -15,29 +15,33 @@ pytestmark = pytest.mark.django_db
 HEAD = 4  # of everybody who is logged in: session, person; unread notices, announcements
 # Each page's own beside these, by what is read.
 QUERIES = {
-    # clock, lanes (2), cards, servers, orders, bookings, choices, failures, estimates, presets:
-    "overview": HEAD + 11,
-    # clock, lanes (2), cards, servers, orders, bookings, choices, failures, estimates, presets:
-    "overview?words=atlas": HEAD + 11,
-    # lanes (3), cards (2), clock, servers, orders, bookings (2), choices, failures, estimates,
-    # presets, loads, drivers, minutes, sentences:
-    "lane": HEAD + 18,
-    # lanes (3), cards (2), clock, servers, orders, bookings (2), choices, failures, estimates,
-    # presets (3), loads, drivers, minutes, sentences:
-    "lane?as=administrator": HEAD + 20,
+    # clock, lanes (2), cards, servers, orders, bookings, choices, maintenance, failures,
+    # estimates, presets:
+    "overview": HEAD + 12,
+    # clock, lanes (2), cards, servers, orders, bookings, choices, maintenance, failures,
+    # estimates, presets:
+    "overview?q=atlas": HEAD + 12,
+    # lanes (3), cards (2), clock, servers, orders, bookings (2), choices, maintenance, failures,
+    # estimates, presets, loads, drivers, minutes, sentences:
+    "lane": HEAD + 19,
+    # lanes (3), cards (2), clock, servers, orders, bookings (2), choices, maintenance (2),
+    # failures, estimates, presets (3), loads, drivers, minutes, sentences:
+    "lane?as=administrator": HEAD + 22,
     "lane-history": HEAD + 4,  # lanes, cards, sentences, loads
     "log": HEAD + 4,  # lanes, cards, servers (2)
     "book?lane=atlas-0": HEAD + 8,  # clock, lanes (5), cards, presets
-    "calendar": HEAD + 8,  # clock, lanes, bookings (2), servers, choices, estimates, presets
-    # clock, lanes, bookings (2), servers, choices, estimates, presets:
-    "calendar?view=day&as=list": HEAD + 8,
-    "calendar?view=month&as=picture": HEAD + 5,  # clock, lanes, bookings (2), sentences
+    "calendar": HEAD
+    + 9,  # clock, maintenance, lanes, bookings (2), servers, choices, estimates, presets
+    # clock, maintenance, lanes, bookings (2), servers, choices, estimates, presets:
+    "calendar?view=day&as=list": HEAD + 9,
+    "calendar?view=month&as=picture": HEAD
+    + 6,  # clock, maintenance, lanes, bookings (2), sentences
     "calendar-booking": HEAD + 2,  # clock, bookings
-    # bookings (2), clock; the lane (9: see overview), sizes; guests, usage, hours (2), revision,
+    # bookings (2), clock; the lane (10: see overview), sizes; guests, usage, hours (2), revision,
     # usage by person, what follows, sentences, members, presets:
-    "booking": HEAD + 22,
+    "booking": HEAD + 23,
     "move-booking": HEAD + 3,  # bookings, lanes (2)
-    "bookings": HEAD + 4,  # clock, bookings (3)
+    "bookings": HEAD + 5,  # clock, bookings (3), waiting
     "extend": HEAD + 2,  # bookings (2)
     # lanes, cards, revisions, servers (2), hosts, models (2), estimates, requests:
     "catalogue": HEAD + 10,
@@ -75,6 +79,7 @@ QUERIES = {
     "groups": HEAD + 1,  # groups
     "invitations": HEAD + 4,  # clock, invitations, groups (2)
     "follow-invitation": 2,  # clock, invitations
+    "maintenance": HEAD + 3,  # clock, maintenance, lanes
     "webhooks": HEAD + 1,  # endpoints
     "webhook": HEAD + 2,  # endpoints, deliveries
     "self-check": HEAD + 8,  # clock, the database (4), migrations, lanes, hosts

@@ -208,3 +208,15 @@ async def test_the_csv_is_sent_line_by_line_and_its_names_are_guarded(moment: Mo
         ["2030-01-15", "'=cmd|'x'!A1", "fast", "qwen", "1.5", "1.5"],
         ["2030-01-15", "alice", "fast", "qwen", "1.5", "1.5"],
     ]
+
+
+@db
+@pytest.mark.usefixtures("filled")
+def test_of_many_groups_those_that_held_longest_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    boss = window(builders.administrator())
+    assert "in the CSV file" not in boss.get("/usage/?by=member").content.decode()
+    monkeypatch.setattr("slotserve.web.usage.GROUPS_SHOWN", 1)
+    page = boss.get("/usage/?by=member").content.decode()
+    assert "1 more, held for a shorter time, is in the CSV file." in page
+    assert '<th scope="row">bob</th>' in page
+    assert '<th scope="row">alice</th>' not in page

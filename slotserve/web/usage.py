@@ -23,6 +23,7 @@ from slotserve.web.access import members_only
 from slotserve.web.answers import member
 
 HOUR = 3600.0
+GROUPS_SHOWN = 50  # the rest is in the CSV file
 BY_WORDS = {
     "member": gettext_lazy("Member"),
     "lane": gettext_lazy("Lane"),
@@ -53,11 +54,13 @@ def page(request: HttpRequest) -> HttpResponse:
     asked = read_question(_parameters(request), viewer, now)
     by = asked.by if asked.by in BY_WORDS else "lane"
     days = usage_tables.grouped(viewer, asked.question, "day")
+    groups = usage_tables.grouped(viewer, asked.question, by)
     context: dict[str, Any] = {
         "asked": asked,
         "days": days,
         "total": usage_tables.total(days),
-        "groups": usage_tables.grouped(viewer, asked.question, by),
+        "groups": groups[:GROUPS_SHOWN],
+        "left_out": max(0, len(groups) - GROUPS_SHOWN),
         "by": by,
         "by_word": BY_WORDS[by],
         "by_choices": [each for each in BY_WORDS.items() if _may_divide(each[0], viewer)],
