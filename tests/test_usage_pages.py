@@ -105,8 +105,9 @@ def test_the_page_shows_tables_and_who_held_without_computing(
 ) -> None:
     boss = window(builders.administrator())
     boss.get("/usage/")
-    # Session, user; days, groups, idle ones with their bookings, members, lanes, presets; notices.
-    with django_assert_num_queries(10):
+    # Session, user; days, groups, idle ones with their bookings, members, lanes, presets; notices,
+    # announcements.
+    with django_assert_num_queries(11):
         page = boss.get("/usage/")
     words = page.content.decode()
     assert page.status_code == 200
