@@ -1,43 +1,92 @@
-"""What a browser that comes for the first time must fetch, in compressed bytes."""
+"""What a browser that comes for the first time must fetch, and what holds it up."""
 
 import gzip
 import re
+from dataclasses import dataclass
 
 import pytest
 from django.contrib.staticfiles import finders
 from django.test import Client
 
-from lanes.models import Phase
-from tests import browser_pages as pages
-from tests import builders
+from slotserve.demo.scale import Scale
+from tests import every_page
+from tests.every_page import PAGES, Site
 
 pytestmark = pytest.mark.django_db
 MOST_BYTES = 250_000
-LANES = 12
+MOST_HTML = 65_000  # as it is
+MOST_FILES = 16
+BLOCKING_SCRIPTS = {
+    "slotserve/slotserve.js",  # sets the theme before anything is drawn
+    "account/js/onload.js",  # allauth's, at the end of its pages
+    "mfa/js/webauthn-json.js",
+    "mfa/js/webauthn.js",
+}
+MOST_STYLES = 4
+OWN = [look for look in PAGES if not look.name.startswith("admin:")]
 
 
-def _compressed(content: bytes) -> int:
-    """As WhiteNoise does it when static files are collected."""
-    return len(gzip.compress(content, compresslevel=9))
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What one page makes a browser fetch."""
+
+    html: str
+    files: frozenset[str]
+
+    @property
+    def bytes(self) -> int:
+        """Compressed as WhiteNoise does it when static files are collected; HTML as it is."""
+        return len(self.html.encode()) + sum(_compressed(name) for name in self.files)
 
 
-def _static(name: str) -> bytes:
+def _compressed(name: str) -> int:
     path = finders.find(name)
     assert isinstance(path, str), name
     with open(path, "rb") as file:
-        return file.read()
+        return len(gzip.compress(file.read(), compresslevel=9))
 
 
-def test_the_overview_and_all_that_it_names_stay_within_the_budget() -> None:
-    preset = builders.preset("qwen")
-    for _ in range(LANES):
-        lane = builders.lane(default_preset=preset)
-        pages.order(lane, preset, "running qwen as the lane's default")
-        pages.runtime(lane, preset, Phase.READY)
-    client = Client()
-    client.force_login(builders.person())
-    html = client.get("/").content
-    names = set(re.findall(r'(?:src|href)="/static/([^"]+)"', html.decode()))
-    assert {"vendor/tabler.min.css", "slotserve/live.js"} <= names
-    sizes = {name: _compressed(_static(name)) for name in names} | {"/": len(html)}
-    assert sum(sizes.values()) < MOST_BYTES, sizes
+def fetched(client: Client, address: str) -> Fetched:
+    """The page and the files that it names."""
+    html = client.get(address).content.decode()
+    names = re.findall(r'(?:src|href)="/static/([^"?#]+)"', html)
+    return Fetched(html, frozenset(names))
+
+
+@pytest.fixture
+def site() -> Site:
+    """The made-up company, with a dozen lanes."""
+    return every_page.made(Scale(lanes=12, members=12, bookings=120, requests=2))
+
+
+def test_every_page_stays_within_its_budget(site: Site) -> None:
+    over = {}
+    for look in OWN:
+        page = fetched(site.clients[look.who], site.address(look))
+        figures = (page.bytes, len(page.html), len(page.files))
+        limits = (MOST_BYTES, MOST_HTML, MOST_FILES)
+        if any(each > most for each, most in zip(figures, limits, strict=True)):
+            over[look.key] = figures
+    assert over == {}
+
+
+def test_nothing_but_the_known_keeps_a_page_from_being_drawn(site: Site) -> None:
+    for look in OWN:
+        html = fetched(site.clients[look.who], site.address(look)).html
+        scripts = re.findall(r"<script([^>]*)>", html)
+        blocking = {name for each in scripts if "defer" not in each for name in _names(each)}
+        assert blocking <= BLOCKING_SCRIPTS, look.key
+        assert html.count('rel="stylesheet"') <= MOST_STYLES, look.key
+
+
+def test_pictures_say_how_large_they_are(site: Site) -> None:
+    for look in OWN:
+        html = fetched(site.clients[look.who], site.address(look)).html
+        for picture in re.findall(r"<img[^>]*>", html):
+            assert "width=" in picture, (look.key, picture[:80])
+            assert "height=" in picture, (look.key, picture[:80])
+            assert "alt=" in picture, (look.key, picture[:80])
+
+
+def _names(attributes: str) -> list[str]:
+    return re.findall(r'src="/static/([^"?#]+)"', attributes)
