@@ -95,13 +95,18 @@ def send_all(due: list[Delivery], send: Send) -> int:
     return sent
 
 
+def _reason(outcome: Outcome) -> str:
+    """What was answered, as columns hold it: a receiver may send anything."""
+    return outcome.reason.replace("\0", "")[:LONGEST_REASON]
+
+
 def note(delivery: Delivery, outcome: Outcome) -> None:
     """Write down how it ended; one that waits keeps the time that its claim has set."""
     told = Delivery.objects.filter(pk=delivery.pk)
     state = outcome.state
     if state == Delivery.State.WAITING and told.filter(send_from=None).exists():
         state = Delivery.State.FAILED
-    values = {"state": state, "reason": outcome.reason[:LONGEST_REASON], "status": outcome.status}
+    values = {"state": state, "reason": _reason(outcome), "status": outcome.status}
     if state != Delivery.State.WAITING:
         values["send_from"] = None
     told.update(**values)

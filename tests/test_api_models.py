@@ -83,7 +83,7 @@ def test_a_preset_is_made_of_a_model(administrator: APIClient) -> None:
     assert answer.status_code == 201
     assert (answer.json()["slug"], answer.json()["arguments"]) == ("mine", ["-c", "8192"])
     again = administrator.post(f"{MODELS}{file.pk}/preset/", {"slug": "mine"}, format="json")
-    assert (again.status_code, again.json()["code"]) == (400, "name_taken")
+    assert (again.status_code, again.json()["code"]) == (409, "name_taken")
     unnamed = administrator.post(f"{MODELS}{file.pk}/preset/", {}, format="json")
     assert unnamed.json()["slug"] == file.name
 

@@ -103,7 +103,7 @@ def test_a_lock_that_is_not_given_on_postgresql_makes_it_busy(
 def test_a_member_deleted_meanwhile_is_a_refusal(moment: Moment) -> None:
     lane, owner = builders.lane(), builders.person()
     User.objects.filter(pk=owner.pk).delete()
-    assert code(ask(lane, owner)) == "busy"
+    assert code(ask(lane, owner)) == "owner_inactive"
     assert not Booking.objects.exists()
 
 
@@ -114,9 +114,9 @@ def test_a_booking_moved_between_look_and_lock_is_a_refusal(
     booking, elsewhere = booked(builders.lane()), builders.lane()
     lock = settling.lock
 
-    def late(owner_pk: int, lane_pks: Collection[int]) -> dict[int, Lane]:
+    def late(owner_pk: int, lane_pks: Collection[int], *, heir: Collection[int]) -> dict[int, Lane]:
         Booking.objects.filter(pk=booking.pk).update(lane=elsewhere)
-        return lock(owner_pk, lane_pks)
+        return lock(owner_pk, lane_pks, heir=heir)
 
     monkeypatch.setattr(settling, "lock", late)
     assert code(services.cancel(booking, actor=booking.owner)) == "busy"
@@ -134,9 +134,9 @@ def test_now_is_read_after_the_locks(moment: Moment, monkeypatch: pytest.MonkeyP
     booking = booked(builders.lane())
     lock = settling.lock
 
-    def slow(owner_pk: int, lane_pks: Collection[int]) -> dict[int, Lane]:
+    def slow(owner_pk: int, lane_pks: Collection[int], *, heir: Collection[int]) -> dict[int, Lane]:
         moment.set(120)
-        return lock(owner_pk, lane_pks)
+        return lock(owner_pk, lane_pks, heir=heir)
 
     monkeypatch.setattr(settling, "lock", slow)
     assert code(services.release(booking, actor=booking.owner)) == "too_late"

@@ -4,8 +4,9 @@ from django.utils import timezone
 
 def note_bookings(apps, schema_editor):
     """What was booked before is no news: nobody is told of it when this is installed."""
-    bookings = apps.get_model("bookings", "Booking").objects.all()
-    entries, now = apps.get_model("notices", "Entry").objects, timezone.now()
+    database = schema_editor.connection.alias  # a backup is brought up to date beside our own
+    bookings = apps.get_model("bookings", "Booking").objects.using(database)
+    entries, now = apps.get_model("notices", "Entry").objects.using(database), timezone.now()
     rows = bookings.values_list("pk", "lane_id", "preset_id", "start", "end", "state")
     entries.bulk_create(
         [
