@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import IO, Any
 
 import django
-from asgiref.sync import SyncToAsync
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.core.exceptions import SuspiciousOperation
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.db import connections
@@ -21,6 +21,14 @@ hide_from_access_log()
 
 class Handler(ASGIHandler):
     """Django's, but a request that cannot be made into one of Django's is a 400, not a crash."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Each request has a thread of its own; with it goes its database connection, at once."""
+        async with ThreadSensitiveContext():
+            try:
+                await super().__call__(scope, receive, send)
+            finally:
+                _let_thread_go()
 
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]

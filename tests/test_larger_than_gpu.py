@@ -108,7 +108,7 @@ def test_a_file_in_trouble_is_warned_of_as_in_the_form(member: Client, small: La
     ModelFile.objects.filter(revisions__preset=preset).update(missing_since=NOON)
     wish = {"lane": "small", "preset": "little", "end": at(60).isoformat()}
     made = member.post("/api/v1/bookings/", wish, content_type="application/json").json()
-    assert made["warnings"][0].startswith("little may not load: its file is not there any more")
+    assert made["warnings"][0].startswith("little may not load. Its file is not there any more")
     assert member.get("/api/v1/lanes/small/").json()["warnings"] == made["warnings"]
 
 

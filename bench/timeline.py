@@ -1,6 +1,6 @@
 """How the calendar bears 5,000 bookings in sight, against 500, in a real Chromium.
 
-    .venv/bin/python -m bench.calendar [--lanes 50] [--few 500] [--many 5000] [--runs 3]
+    .venv/bin/python -m bench.timeline [--lanes 50] [--few 500] [--many 5000] [--runs 3]
 
 SQLite in a temporary folder, one web process, one browser. For a member, of whom a tenth of the
 bookings are, and each view: the feed's time (a month has none: its page's), the time until the
