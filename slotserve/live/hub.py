@@ -15,7 +15,7 @@ from typing import Protocol
 
 import redis.asyncio
 from django.conf import settings
-from django.db import connection
+from django.db import connection, connections
 from redis.exceptions import RedisError
 
 from slotserve.live import reading
@@ -137,7 +137,7 @@ class Hub:
                 await _within(heard, looked_at + LOOK_SECONDS - time.monotonic())
         finally:
             hearing.cancel()
-            thread.submit(connection.close)
+            thread.submit(connections.close_all)  # `connection.close` would be that of this thread
             thread.shutdown(wait=False)
 
     async def _look_once(self, thread: ThreadPoolExecutor) -> None:
