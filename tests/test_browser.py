@@ -136,7 +136,7 @@ def test_an_administrator_unloads_ends_that_and_reloads(windows: Windows, lane: 
     page = windows.open(builders.administrator())
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto("/lanes/demo/")
-    page.get_by_label("Load").select_option("")
+    page.get_by_label("Load", exact=True).select_option("")
     page.get_by_role("button", name="Choose until then").click()
     expect(page.get_by_role("status").filter(has_text="Chosen: nothing")).to_be_visible()
     page.get_by_role("button", name="End this choice").click()

@@ -89,10 +89,12 @@ def drag(page: Page, what: Locator, *, hours: float = 0, rows: float = 0, at: fl
 def place(page: Page, what: Locator) -> FloatRect:
     """Where it is, once the page has read what it shows anew."""
     page.wait_for_load_state("networkidle")
-    what.hover()
-    box = what.bounding_box()
-    assert box is not None
-    return box
+    for _ in range(5):  # it may be drawn anew between the two
+        what.hover()
+        box = what.bounding_box()
+        if box is not None:
+            return box
+    raise AssertionError("it is nowhere to be seen")
 
 
 def hours(booking: Booking, day: datetime) -> tuple[float, float]:

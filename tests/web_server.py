@@ -48,6 +48,9 @@ class WebServer:
         """As by TERM."""
         self.server.should_exit = True
         self._thread.join(10)
+        for thread in threading.enumerate():  # they close their database connections, then end
+            if thread.name.startswith(("ThreadPoolExecutor", "live")):
+                thread.join(2)
 
 
 running: list[WebServer] = []
