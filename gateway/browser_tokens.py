@@ -28,13 +28,16 @@ def make_browser_token(owner: User, session_key: str) -> tuple[str, datetime] | 
     expires_at = now + LIFETIME
     with transaction.atomic():
         made = create_token(
-            owner=owner, name=NAME, scopes=[Scope.INFERENCE], lanes=[], expires_at=expires_at
+            owner=owner,
+            name=NAME,
+            scopes=[Scope.INFERENCE],
+            lanes=[],
+            expires_at=expires_at,
+            session=digest(session_key),
         )
         if isinstance(made, Refusal):
             return made
         token, text = made
-        token.session = digest(session_key)
-        token.save(update_fields=["session"])
         _tidy(token, now)
     return text, expires_at
 

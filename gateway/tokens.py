@@ -38,10 +38,12 @@ def create_token(  # noqa: PLR0913 - what is wished, all by name
     expires_at: datetime | None,
     rate_limits: RateLimits = NO_LIMITS,
     booking: Booking | None = None,
+    session: str = "",
 ) -> tuple[ApiToken, str] | Refusal:
     """Make a token for its owner; the text is in this answer and never again. No lanes: all.
 
-    With a booking its lane and times are all it is for (`slot_tokens.make_slot_token` checks).
+    With a booking its lane and times are all it is for (`slot_tokens.make_slot_token` checks). With
+    a session it is a page's own (`browser_tokens`), which no list and no trail shows.
     """
     now = clock.database_now()
     refusal = _objection(owner, name.strip(), scopes, expires_at, now)
@@ -64,11 +66,13 @@ def create_token(  # noqa: PLR0913 - what is wished, all by name
             expires_at=expires_at,
             is_limited=bool(lanes) or booking is not None,
             booking=booking,
+            session=session,
             **asdict(rate_limits),
         )
         token.lanes.set(lanes)
-        after = audit.facts_of(token, Subject.TOKEN)
-        audit.note("token.made", owner, about_token(token, owner), after=after)
+        if not session:
+            after = audit.facts_of(token, Subject.TOKEN)
+            audit.note("token.made", owner, about_token(token, owner), after=after)
         ticks.plan_soon()
     log.info("token made token=%s owner=%s scopes=%s", token.pk, owner.pk, token.scopes)
     return token, text

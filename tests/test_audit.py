@@ -17,6 +17,7 @@ from rest_framework.test import APIClient
 from bookings import choices, deleting, policy_service
 from bookings import services as booking_services
 from gateway import limits, tokens
+from gateway.browser_tokens import make_browser_token
 from gateway.limits import RateLimits
 from gateway.models import ApiToken
 from gateway.tasks import prune_audit
@@ -394,3 +395,8 @@ class TestDjangosAdmin:
             Client().post("/accounts/login/", wish)
         Client().post("/accounts/login/", {"login": "administrator", "password": "wrong"})
         assert told() == ["The administrator administrator logged in"]
+
+
+def test_tokens_of_the_pages_themselves_are_in_no_trail() -> None:
+    make_browser_token(builders.person(), "a session")
+    assert not AuditEntry.objects.exists()
