@@ -11,6 +11,7 @@ from bookings.models import Booking, State
 from lanes import audit, clock, ticks
 from lanes.archived import archived_objection
 from lanes.events import add_event
+from lanes.locking import lock_lane
 from lanes.models import Lane, ManualChoice, Preset, PresetFailure, ReloadRequest, Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import At, said
@@ -55,7 +56,7 @@ def choose(
             ),
         )
     with transaction.atomic():
-        locked = _lock(lane)
+        locked = lock_lane(lane)
         if locked is None:
             return DELETED
         now = clock.database_now()
@@ -85,7 +86,7 @@ def clear_choice(lane: Lane, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
-        if _lock(lane) is None:
+        if lock_lane(lane) is None:
             return DELETED
         now = clock.database_now()
         in_force = ManualChoice.objects.filter(lane=lane, ended_at=None)
@@ -103,7 +104,7 @@ def reload(lane: Lane, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
-        if _lock(lane) is None:
+        if lock_lane(lane) is None:
             return DELETED
         _ask_for_reload(lane, actor, said("a reload was asked for"))
     return None
@@ -117,7 +118,7 @@ def retry(lane: Lane, *, actor: User) -> Refusal | None:
     when nothing is failing.
     """
     with transaction.atomic():
-        if _lock(lane) is None:
+        if lock_lane(lane) is None:
             return DELETED
         if not may_retry(lane, actor, clock.database_now()):
             return NOT_YOURS
@@ -140,11 +141,6 @@ def _ask_for_reload(lane: Lane, actor: User, sentence: str) -> None:
     now = clock.database_now()
     ReloadRequest.objects.update_or_create(lane=lane, defaults={"asked_at": now, "asked_by": actor})
     _tell(lane, "reload", sentence, actor, now)
-
-
-def _lock(lane: Lane) -> Lane | None:
-    """The lane as it is now, locked before what hangs on it, as whoever deletes it does."""
-    return Lane.objects.select_for_update(no_key=True).filter(pk=lane.pk).first()
 
 
 def _can_run(lane: Lane, preset: Preset) -> bool:

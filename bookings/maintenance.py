@@ -11,6 +11,7 @@ from django.utils import timezone
 from bookings.rules import NAIVE, in_utc, is_naive
 from lanes import clock, ticks
 from lanes.events import add_event
+from lanes.locking import lock_lanes
 from lanes.models import Lane, Maintenance
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import At, Words, marked, said
@@ -49,7 +50,7 @@ def plan(
     if refusal or not lanes:
         return refusal or NO_LANE
     with transaction.atomic():
-        locked = _lock({lane.pk for lane in lanes})
+        locked = lock_lanes({lane.pk for lane in lanes})
         if len(locked) < len({lane.pk for lane in lanes}):
             return GONE
         now = clock.database_now()
@@ -127,15 +128,9 @@ def _end_objection(start: datetime, end: datetime | None, now: datetime) -> Refu
     return ENDS_BEFORE_START if end <= start else None
 
 
-def _lock(pks: Collection[int]) -> list[Lane]:
-    """The lanes as they are now, locked by primary key before what hangs on them."""
-    found = Lane.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk")
-    return list(found)
-
-
 def _held(maintenance: Maintenance) -> tuple[Maintenance | None, datetime]:
     """It as it is now, under its lane's lock, and the time then."""
-    _lock({maintenance.lane_id})
+    lock_lanes({maintenance.lane_id})
     row = Maintenance.objects.select_related("lane").filter(pk=maintenance.pk).first()
     return row, clock.database_now()
 

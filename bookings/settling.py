@@ -23,6 +23,7 @@ from bookings.policy import Claim
 from bookings.states import OCCUPYING, State
 from lanes import audit, clock, ticks
 from lanes.events import add_event
+from lanes.locking import lock_lanes
 from lanes.models import Lane, Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import At, Words, marked, said
@@ -157,8 +158,7 @@ def lock(
     key; the lanes that exist, as they are now."""
     members = User.objects.select_for_update(no_key=True).filter(pk__in={owner_pk, *heir})
     list(members.order_by("pk").values_list("pk"))
-    lanes = Lane.objects.select_for_update(no_key=True).filter(pk__in=lane_pks).order_by("pk")
-    return {lane.pk: lane for lane in lanes}
+    return {lane.pk: lane for lane in lock_lanes(lane_pks)}
 
 
 def place(booking: Booking, standing: Standing, claim: Claim) -> Refusal | None:

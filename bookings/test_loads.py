@@ -21,6 +21,7 @@ from lanes import clock, ticks
 from lanes.archived import archived_objection
 from lanes.estimates import load_estimates
 from lanes.events import add_event
+from lanes.locking import lock_lane
 from lanes.models import (
     Lane,
     LoadRecord,
@@ -55,7 +56,7 @@ def begin(lane: Lane, revision: PresetRevision, *, actor: User) -> TestLoad | Re
         )
         return Refusal("unknown_preset", words)
     with transaction.atomic():
-        locked = Lane.objects.select_for_update(no_key=True).filter(pk=lane.pk).first()
+        locked = lock_lane(lane)
         if locked is None:
             return GONE
         now = clock.database_now()
