@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from slotserve.stack.parts import ROOT
 from tests import browser_pages as pages
@@ -69,6 +69,7 @@ def test_the_real_model_streams_is_stopped_and_forgotten(page: Page, up: Up) -> 
     figures = page.locator(".pane-figures")
     expect(figures).to_contain_text(re.compile(r"[\d.]+ tokens/s · \d+ tokens"), timeout=MODEL_MS)
 
+    page.route(re.compile(f":{up.ports[1]}/"), without_an_end)
     page.get_by_label("Most tokens").fill("4000")
     page.get_by_label("Your message").fill("Count from one to a thousand, in words.")
     page.keyboard.press("Enter")
@@ -82,6 +83,18 @@ def test_the_real_model_streams_is_stopped_and_forgotten(page: Page, up: Up) -> 
     page.get_by_role("button", name="Log out").click()
     page.get_by_role("button", name="Log in", exact=True).wait_for()
     wait_until_refused(f"http://127.0.0.1:{up.ports[1]}/v1/models", keys[-1])
+
+
+def without_an_end(route: Route) -> None:
+    """Send the page's question on, asking the model to go on until it has all its tokens.
+
+    Else a small model ends by itself, now and then before anybody can stop it.
+    """
+    request = route.request
+    if request.method != "POST":
+        route.continue_()
+        return
+    route.continue_(post_data={**request.post_data_json, "ignore_eos": True})
 
 
 def wait_until_refused(url: str, key: str) -> None:
