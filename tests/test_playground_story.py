@@ -1,5 +1,6 @@
 """The playground with the whole product and the real demo model: asked, stopped, logged out."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -94,7 +95,8 @@ def without_an_end(route: Route) -> None:
     if request.method != "POST":
         route.continue_()
         return
-    route.continue_(post_data={**request.post_data_json, "ignore_eos": True})
+    question: dict[str, object] = request.post_data_json or {}
+    route.continue_(post_data=json.dumps({**question, "ignore_eos": True}))
 
 
 def wait_until_refused(url: str, key: str) -> None:
