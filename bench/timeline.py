@@ -55,7 +55,7 @@ DRAWN = """() => new Promise((done) => requestAnimationFrame(() => requestAnimat
   () => done([performance.now(),
     document.querySelectorAll("[data-booking], #calendar-month path").length]))))"""
 SCROLL = """async () => {
-  const main = document.querySelector(".ec-main, #calendar-month");
+  const main = document.querySelector("#timeline, #calendar-month");
   const gaps = [];
   window.longest = 0;
   let last = performance.now();

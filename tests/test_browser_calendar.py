@@ -72,7 +72,7 @@ def booked(lane: Lane, owner: User, day: datetime, start: float, end: float) -> 
 def look(windows: Windows, user: User, day: datetime, view: str = "day") -> Page:
     page = windows.open(user)
     page.goto(f"/calendar/?view={view}&date={day:%Y-%m-%d}")
-    expect(page.locator(".ec-body")).to_be_visible()
+    expect(page.locator(".tl-body")).to_be_visible()
     return page
 
 
@@ -82,7 +82,7 @@ def drag(page: Page, what: Locator, *, hours: float = 0, rows: float = 0, at: fl
     x, y = box["x"] + 2 + at * (box["width"] - 4), box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + hours * 88, y + rows * (box["height"] + 3), steps=8)
+    page.mouse.move(x + hours * 88, y + rows * (box["height"] + 5), steps=8)
     page.mouse.up()
 
 
@@ -103,7 +103,7 @@ def hours(booking: Booking, day: datetime) -> tuple[float, float]:
 
 
 def mine(page: Page) -> Locator:
-    found = page.locator(".ec-event.mine")
+    found = page.locator(".tl-event.mine")
     expect(found).to_have_count(1)
     return found
 
@@ -213,7 +213,7 @@ def test_a_booking_of_somebody_else_says_what_all_may_know(
     windows: Windows, alice: User, booking: Booking, day: datetime
 ) -> None:
     page = look(windows, builders.person("bob"), day)
-    page.locator(".ec-event.other").click()
+    page.locator(".tl-event.other").click()
     dialog = page.get_by_role("dialog", name="Booking")
     expect(dialog).to_contain_text("alice")
     expect(dialog.get_by_role("link", name="All about this booking")).to_have_count(0)
@@ -280,7 +280,7 @@ def test_the_address_says_what_is_shown(
     page.get_by_role("link", name="Week").click()
     page.wait_for_url("**view=week**")
     page.get_by_role("link", name="Later").click()
-    expect(page.locator(".ec-event.mine")).to_have_count(0)
+    expect(page.locator(".tl-event.mine")).to_have_count(0)
     page.go_back()
     expect(mine(page)).to_be_visible()
     page.go_back()
@@ -311,7 +311,7 @@ def test_an_hour_that_comes_twice_is_asked(
     night = booked(lanes[0], alice, day, 0, 1)
     page = look(windows, alice, day)
     expect(page.get_by_role("note")).to_contain_text("clocks go back")
-    page.locator(".ec-main").evaluate("(main) => { main.scrollLeft = 0; }")
+    page.locator(".tl").evaluate("(main) => { main.scrollLeft = 0; }")
     drag(page, mine(page), hours=2.5)
     page.get_by_role("button", name="02:30 CET").click()
     windows.forgive("409")

@@ -5,7 +5,7 @@
   const PHONE = window.matchMedia("(max-width: 767.98px)");
   const STALE_MS = 300000; // then what is shown is read again: bands and the past move on
   const GATHER_MS = 60; // news that come together are read together
-  const DAY = 86400000; // milliseconds
+  const HOUR = 60; // minutes
 
   const root = document.getElementById("calendar");
   const place = document.getElementById("timeline");
@@ -76,8 +76,8 @@
 
   // --- What is done with it -------------------------------------------------------------------------
   async function open(event) {
-    if (event.extendedProps.kinds.includes("block")) {
-      go({ view: { week: "day", day: "hours" }[at.feed.view] || "hours", date: event.extendedProps.start.slice(0, 10) });
+    if (event.kinds.includes("block")) {
+      go({ view: { week: "day", day: "hours" }[at.feed.view] || "hours", date: event.start.slice(0, 10) });
       return;
     }
     const back = encodeURIComponent(location.pathname + location.search);
@@ -104,44 +104,43 @@
     dialog.showModal();
   }
 
-  function isBookable(lane, start) {
-    const found = lane && at.feed.lanes.find((one) => one.id === lane.id);
-    return Boolean(found && found.enabled && start >= at.feed.now.slice(0, 16));
+  // A lane's time that may be booked: of the present unit, what is left.
+  function mayBook(lane, unit) {
+    return !whyNot(lane, unit);
   }
 
-  function book(lane, start, end) {
-    const times = { lane, begins: "later", start: start.slice(0, 16), end: end.slice(0, 16) };
-    window.openBooking(root.dataset.book + "?" + new URLSearchParams(times));
+  function whyNot(lane, unit) {
+    const found = at.feed.lanes.find((one) => one.id === lane);
+    if (!found || !found.enabled) return root.dataset.disabled;
+    return at.surface.wallOf(unit + 1) > at.surface.now() ? "" : root.dataset.over;
   }
 
-  function clicked(info) {
-    if (isBookable(info.resource, info.dateStr)) {
-      const end = new Date(Date.parse(info.dateStr.slice(0, 19) + "Z") + 3600000);
-      book(info.resource.id, info.dateStr, end.toISOString());
-    }
+  function book(lane, from, to) {
+    const start = at.surface.wallOf(from), end = at.surface.wallOf(to).slice(0, 16);
+    const isNow = start < at.surface.now();
+    const times = isNow ? { begins: "now" } : { begins: "later", start: start.slice(0, 16) };
+    window.openBooking(root.dataset.book + "?" + new URLSearchParams({ lane, ...times, end }));
   }
 
-  async function moved(info, isResized) {
-    const was = info.oldEvent.extendedProps;
-    const lane = info.event.resourceIds[0];
-    const move = { booking: was.id, seen: was.seen, lane };
-    if (+info.event.start !== +info.oldEvent.start) {
-      move.start = shifted(was.start, isResized ? info.startDelta : info.delta);
-      if (isResized) move.end = was.seen.end;
-    } else if (isResized && +info.event.end !== +info.oldEvent.end) {
-      move.end = shifted(was.end, info.endDelta);
-    }
-    const isChanged = move.start || move.end || lane !== was.lane;
+  function clicked(event) {
+    const grip = event.target.closest("[data-booking]"), track = event.target.closest(".tl-track");
+    if (grip) return open(at.feed.events.find((one) => one.id === grip.dataset.booking));
+    if (!track) return null;
+    const unit = Math.floor(at.surface.unitAt(event.clientX)), no = whyNot(track.dataset.lane, unit);
+    if (no) return window.slotserveMoves.say(no, [], true);
+    return book(track.dataset.lane, unit, unit + HOUR / at.surface.minutes());
+  }
+
+  // A booking was dragged by so many units; `edge`: "start", "end", or all of it.
+  async function moved(booking, { by, lane, edge }) {
+    const move = { booking: booking.id, seen: booking.seen, lane };
+    const shifted = (wall) => at.surface.wallOf(at.surface.unitOf(wall) + by);
+    if (by && edge !== "end") move.start = shifted(booking.start);
+    if (edge === "start") move.end = booking.seen.end;
+    if (edge === "end") move.end = shifted(booking.end);
     const name = (at.feed.lanes.find((one) => one.id === lane) || {}).name;
-    if (!isChanged || !(await window.slotserveMoves.dragged(move, name))) info.revert();
-    place.dataset.filled = "";
+    await window.slotserveMoves.dragged(move, name);
     show();
-  }
-
-  // The library's dates are of the browser's zone, in which the time on the wall may not exist.
-  function shifted(wall, by) {
-    const milliseconds = by.days * DAY + by.seconds * 1000;
-    return new Date(Date.parse(wall + "Z") + milliseconds).toISOString().slice(0, 19);
   }
 
   // --- Start ------------------------------------------------------------------------------------------
@@ -183,9 +182,13 @@
     document.addEventListener(name, function () {
       if (isListed()) return;
       clearTimeout(again);
-      again = setTimeout(() => { place.dataset.filled = ""; show(); }, GATHER_MS);
+      again = setTimeout(show, GATHER_MS);
     });
   }
-  Object.assign(at, { open, isBookable, book, clicked, moved });
+  place.addEventListener("click", clicked);
+  at.drag(at.surface, {
+    mayBook, book, move: moved,
+    booking: (grip) => at.feed.events.find((one) => one.id === grip.dataset.booking),
+  });
   begin();
 })(window.slotserveCalendar);

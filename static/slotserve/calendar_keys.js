@@ -22,7 +22,7 @@
     if (key === "Home") return events[0];
     if (key === "End") return events[events.length - 1];
     if (key !== "ArrowDown" && key !== "ArrowUp") return null;
-    const lanes = at.rowIds();
+    const lanes = at.lanes();
     const row = lanes.indexOf(events[index].lane);
     const step = key === "ArrowDown" ? 1 : -1;
     for (let other = row + step; other >= 0 && other < lanes.length; other += step) {
@@ -32,25 +32,16 @@
     return null;
   }
 
+  // Also one whose row is out of sight or hidden.
   function focus(id) {
+    const event = at.feed.events.find((one) => one.id === id);
+    const found = event && at.bring(event);
+    if (!found) return;
     at.focused = id;
-    const found = place.querySelector(`[data-booking="${CSS.escape(id)}"]`);
-    if (!found) return bring(id);
     for (const other of place.querySelectorAll("[data-booking][tabindex='0']")) other.tabIndex = -1;
     found.tabIndex = 0;
-    found.focus();
+    found.focus({ preventScroll: true });
     found.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }
-
-  // A booking whose row is out of sight is drawn once its row is scrolled to.
-  function bring(id) {
-    const event = at.feed.events.find((one) => one.id === id);
-    const row = event && at.rowIds().indexOf(event.lane);
-    const heads = place.querySelectorAll(".ec-body .ec-row-head");
-    if (!event || !heads[row]) return;
-    heads[row].scrollIntoView({ block: "center" });
-    at.fill();
-    requestAnimationFrame(() => place.querySelector(`[data-booking="${CSS.escape(id)}"]`) && focus(id));
   }
 
   place.addEventListener("keydown", pressed);

@@ -1,228 +1,312 @@
-// The calendar's timeline: lanes as rows, drawn by @event-calendar from the server's feed.
-// Times come as the viewer's wall clock shows them; the library takes them as they are.
-// calendar.js reads and acts, calendar_keys.js moves the focus: all three share slotserveCalendar.
+// The calendar's timeline: lanes as rows, drawn from the server's feed. Times come as the viewer's
+// wall clock shows them, and are taken as they are: a zone that changes its clocks has no say here.
+// A row is drawn when it comes near what is in sight, a few milliseconds of rows in a frame; what
+// lies under them (hours, the past, now) is one element each for all rows.
+// calendar.js reads and acts, calendar_keys.js moves the focus, calendar_drag.js drags: they share
+// slotserveCalendar.
 "use strict";
 
 window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
 
 (function (at) {
-  const HOST = "host:"; // rows that only head a group
-  const OVERSCAN = 4; // rows above and below those in sight that are drawn as well
-  const DAY = 86400000; // milliseconds
+  const MINUTE = 60000, DAY = 86400000; // milliseconds
+  // Minutes that a drag goes by, pixels of them, and of how many a line, a number and a day are.
+  const SCALES = {
+    hours: { minutes: 5, width: 24, line: 3, label: 3 },
+    day: { minutes: 15, width: 22, line: 4, label: 4 },
+    week: { minutes: 30, width: 7.5, line: 8, label: 8 },
+  };
+  const NEAR = "400px 0px"; // rows so far out of sight are drawn as well
+  const FRAME_MS = 6; // of each frame, for drawing rows
+  const WIDE = 240; // pixels: from here on a booking's words follow what is in sight
 
   const root = document.getElementById("calendar");
   const place = document.getElementById("timeline");
-  let calendar = null;
-  let drawn = new Set(); // lanes whose bookings are drawn
   const folded = new Set(); // hosts whose lanes are not shown
+  const rows = new Map(); // by lane: {track, name, host, events, bands, said, isDrawn}
+  const waiting = new Set(); // rows to be drawn
+  const seen = new IntersectionObserver(come, { root: place, rootMargin: NEAR });
+  let scale = SCALES.day;
+  let first = 0; // the span's first moment, as its wall clock says it
+  let units = 0; // of the whole span
+  let outline = ""; // of the frame that is drawn
+  let readAt = 0; // when the feed came
 
-  // --- Drawing ------------------------------------------------------------------------------------
+  // --- Frame: hours above, lanes beside, and what lies under the rows ------------------------------
   function draw(isNew) {
-    const options = {
-      view: at.feed.view,
-      date: at.feed.date,
-      timeZone: at.feed.offset,
-      resources: resources(),
-    };
-    if (!calendar) mount(options);
-    else for (const [name, value] of Object.entries(options)) {
-      if (isNew || name !== "date") calendar.setOption(name, value);
-    }
-    place.style.setProperty("--past", `${100 * past()}%`);
+    scale = SCALES[at.feed.view];
+    first = Date.parse(at.feed.first + "T00:00Z");
+    units = (Date.parse(at.feed.last + "T00:00Z") + DAY - first) / MINUTE / scale.minutes;
+    readAt = performance.now();
+    if (outline !== outlineOf()) frame();
+    share();
+    for (const row of rows.values()) if (!row.isDrawn) seen.observe(row.track);
+    keepFocus();
+    markNow();
+    if (isNew) scrollToTime();
     if (isNew) scrollToLane(location.hash.slice(1));
-    fill();
-    if (isNew) requestAnimationFrame(scrollToTime);
+    place.dataset.shown = `${at.feed.view} ${at.feed.first}`;
   }
 
-  function resources() {
-    const hosts = Map.groupBy ? [...Map.groupBy(at.feed.lanes, (lane) => lane.host)] : [];
-    const row = (lane) => ({ id: lane.id, title: lane.name });
-    if (hosts.length < 2) return at.feed.lanes.map(row);
-    return hosts.map(([host, lanes]) => ({
-      id: HOST + host, title: host, children: lanes.map(row), expanded: !folded.has(HOST + host),
-    }));
+  const outlineOf = () => JSON.stringify([at.feed.view, at.feed.first, at.feed.lanes]);
+
+  function frame() {
+    outline = outlineOf();
+    seen.disconnect();
+    rows.clear();
+    waiting.clear();
+    place.setAttribute("aria-label", root.dataset.grid);
+    place.style.setProperty("--width", `${units * scale.width}px`);
+    place.style.setProperty("--line", `${scale.line * scale.width}px`);
+    place.style.setProperty("--day", `${(DAY / MINUTE / scale.minutes) * scale.width}px`);
+    place.replaceChildren(...(at.feed.lanes.length ? [ruler(), body()] : [made("empty", root.dataset.none)]));
+    place.dataset.view = at.feed.view;
   }
 
-  // How much of the span is past, 0 to 1.
-  function past() {
-    const first = Date.parse(at.feed.first + "T00:00Z");
-    const length = Date.parse(at.feed.last + "T00:00Z") + DAY - first;
-    const gone = Date.parse(at.feed.now + "Z") - first;
-    return Math.min(Math.max(gone / length, 0), 1);
+  function made(name, words) {
+    const element = document.createElement("div");
+    element.className = name;
+    if (words !== undefined) element.textContent = words;
+    return element;
   }
 
-  function mount(options) {
-    const timeline = { type: "resourceTimelineDay", slotLabelInterval: "01:00" };
-    calendar = window.EventCalendar.create(place, {
-      ...options,
-      views: {
-        hours: { ...timeline, slotDuration: "00:05", slotWidth: 24, snapDuration: "00:05", slotLabelInterval: "00:15" },
-        day: { ...timeline, slotDuration: "00:15", slotWidth: 22, snapDuration: "00:15" },
-        week: { type: "resourceTimelineWeek", slotDuration: "02:00", slotWidth: 30, snapDuration: "00:30", slotLabelInterval: "04:00" },
-      },
-      locale: document.documentElement.lang,
-      firstDay: 1,
-      headerToolbar: { start: "", center: "", end: "" },
-      dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
-      slotLabelFormat: { hour: "2-digit", minute: "2-digit", hour12: false },
-      nowIndicator: true,
-      buttonText: (texts) => ({ ...texts, expand: root.dataset.unfold, collapse: root.dataset.fold }),
-      resourceExpand: (info) => fold(info.resource.id),
-      lazyFetching: false,
-      scrollTime: "00:00",
-      editable: false,
-      selectable: true,
-      eventResizableFromStart: true,
-      eventContent: content,
-      eventDidMount: name,
-      eventClick: (info) => at.open(info.event),
-      eventAllUpdated: mend,
-      selectConstraint: (info) => at.isBookable(info.resource, info.startStr),
-      select: (info) => at.book(info.resource.id, info.startStr, info.endStr),
-      dateClick: (info) => at.clicked(info),
-      dragConstraint: (info) => !info.event.resourceIds[0].startsWith(HOST),
-      eventDragStart: () => { at.isDragging = true; },
-      eventResizeStart: () => { at.isDragging = true; },
-      eventDrop: (info) => at.moved(info, false),
-      eventResize: (info) => at.moved(info, true),
-      eventDragStop: () => { at.isDragging = false; },
-      eventResizeStop: () => { at.isDragging = false; },
-    });
-    const main = place.querySelector(".ec-main");
-    let waiting = 0;
-    main.addEventListener("scroll", function () {
-      clearTimeout(waiting);
-      waiting = setTimeout(fill, 80);
+  function ruler() {
+    const line = made("tl-head"), hours = made("tl-hours");
+    line.setAttribute("aria-hidden", "true"); // each booking says its times
+    const clock = new Intl.DateTimeFormat(language(), { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" });
+    for (let unit = 0; unit < units; unit += scale.label) {
+      const hour = made("tl-hour", clock.format(first + unit * scale.minutes * MINUTE));
+      hour.style.left = `${unit * scale.width}px`;
+      hours.append(hour);
+    }
+    line.append(made("tl-corner"), hours);
+    if (at.feed.view === "week") hours.append(...days());
+    return line;
+  }
+
+  function days() {
+    const day = new Intl.DateTimeFormat(language(), { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" });
+    return Array.from({ length: 7 }, function (_, number) {
+      const box = made("tl-day"), words = document.createElement("span");
+      words.textContent = day.format(first + number * DAY);
+      box.style.left = `${((number * DAY) / MINUTE / scale.minutes) * scale.width}px`;
+      box.append(words);
+      return box;
     });
   }
 
-  // Only what is in sight is given to the library: it needs a millisecond for each booking.
-  function fill() {
-    if (at.isDragging || !at.feed) return;
-    const sight = rowsInSight(0);
-    const isDrawn = place.dataset.filled === state() && [...sight].every((row) => drawn.has(row));
-    if (isDrawn) return;
-    const rows = rowsInSight(OVERSCAN);
-    const events = at.feed.events.filter((event) => rows.has(event.lane)).map(booking);
-    const bands = at.feed.bands.filter((band) => rows.has(band.lane)).map(band);
-    drawn = rows;
-    place.dataset.filled = state();
-    const hadFocus = document.activeElement && document.activeElement.dataset.booking;
-    calendar.setOption("events", [...bands, ...events]);
-    if (hadFocus) requestAnimationFrame(() => at.focus(hadFocus));
+  const language = () => document.documentElement.lang;
+
+  function body() {
+    const both = made("tl-body"), names = made("tl-names"), tracks = made("tl-tracks");
+    const isGrouped = new Set(at.feed.lanes.map((lane) => lane.host)).size > 1;
+    tracks.append(made("tl-under"), made("tl-past"), made("tl-now"));
+    let host = null;
+    for (const lane of at.feed.lanes) {
+      if (isGrouped && lane.host !== host) {
+        names.append(hostName(lane.host));
+        tracks.append(made("tl-host"));
+      }
+      host = lane.host;
+      const row = laneRow(lane);
+      show(row, !isGrouped || !folded.has(host));
+      names.append(row.name);
+      tracks.append(row.track);
+    }
+    both.append(names, tracks);
+    return both;
+  }
+
+  function hostName(host) {
+    const head = made("tl-name tl-host", host), button = document.createElement("button");
+    button.type = "button";
+    button.className = "tl-fold";
+    button.append(made("tl-arrow"));
+    button.addEventListener("click", () => fold(host));
+    head.dataset.host = host;
+    head.append(button);
+    nameFold(head);
+    return head;
+  }
+
+  function nameFold(head) {
+    const button = head.querySelector("button"), isFolded = folded.has(head.dataset.host);
+    button.setAttribute("aria-label", `${isFolded ? root.dataset.unfold : root.dataset.fold}: ${head.dataset.host}`);
+    button.setAttribute("aria-expanded", String(!isFolded));
+  }
+
+  function laneRow(lane) {
+    const name = made("tl-name", lane.name), track = made("tl-track");
+    name.title = lane.name;
+    track.dataset.lane = lane.id;
+    track.classList.toggle("disabled", !lane.enabled);
+    const row = { track, name, host: lane.host, events: [], bands: [], said: "", isDrawn: false };
+    rows.set(lane.id, row);
+    return row;
+  }
+
+  function show(row, isShown) {
+    row.name.hidden = row.track.hidden = !isShown;
   }
 
   function fold(host) {
     if (!folded.delete(host)) folded.add(host);
-    requestAnimationFrame(fill);
+    for (const row of rows.values()) if (row.host === host) show(row, !folded.has(host));
+    for (const head of place.querySelectorAll("[data-host]")) nameFold(head);
+    keepFocus();
   }
 
-  function state() {
-    return [at.feed.view, at.feed.first, at.feed.now].join(" ");
+  // --- Rows ---------------------------------------------------------------------------------------
+  // Give each row its bookings and bands; what is as it was stays drawn.
+  function share() {
+    const found = new Map([...rows.keys()].map((lane) => [lane, { events: [], bands: [] }]));
+    for (const event of at.feed.events) found.get(event.lane).events.push(event);
+    for (const band of at.feed.bands) found.get(band.lane).bands.push(band);
+    for (const [lane, row] of rows) {
+      const said = JSON.stringify(found.get(lane));
+      if (said === row.said) continue;
+      if (row.isDrawn) drawSoon(row);
+      Object.assign(row, found.get(lane), { said, isDrawn: false });
+    }
   }
 
-  // Lanes whose rows can be seen, and so many rows above and below.
-  function rowsInSight(more) {
-    const view = place.querySelector(".ec-main").getBoundingClientRect();
-    const boxes = [...place.querySelectorAll(".ec-body .ec-row-head")].map((head) => head.getBoundingClientRect());
-    const isSeen = (box) => box.bottom > view.top && box.top < view.bottom;
-    const first = Math.max(boxes.findIndex(isSeen), 0);
-    const last = boxes.findLastIndex(isSeen);
-    return new Set(rowIds().slice(Math.max(first - more, 0), last + 1 + more));
+  function drawSoon(row) {
+    waiting.add(row);
+    requestAnimationFrame(work);
   }
 
-  // Rows as they are drawn: hosts between their lanes, unless there is one host only.
-  function rowIds() {
-    const lanes = (row) => (folded.has(row.id) ? [] : row.children || []).map((lane) => lane.id);
-    return resources().flatMap((row) => [row.id, ...lanes(row)]);
+  function come(entries) {
+    for (const entry of entries) {
+      const row = rows.get(entry.target.dataset.lane);
+      if (!entry.isIntersecting || !row || row.track !== entry.target) continue;
+      seen.unobserve(entry.target);
+      if (!row.isDrawn) drawSoon(row);
+    }
+  }
+
+  function work() {
+    const until = performance.now() + FRAME_MS;
+    for (const row of waiting) {
+      drawRow(row);
+      if (performance.now() > until) break;
+    }
+    if (waiting.size) requestAnimationFrame(work);
+  }
+
+  function drawRow(row) {
+    if (at.isDragging) return;
+    waiting.delete(row);
+    if (row.isDrawn) return;
+    row.isDrawn = true;
+    seen.unobserve(row.track);
+    const focused = row.track.contains(document.activeElement) && document.activeElement.dataset.booking;
+    row.track.replaceChildren(...row.bands.map(band), ...row.events.map(booking));
+    if (focused && row.events.some((event) => event.id === focused)) at.focus(focused);
+  }
+
+  function put(element, start, end) {
+    const from = unitOf(start), to = unitOf(end);
+    element.style.left = `${from * scale.width}px`;
+    element.style.width = `${Math.max((to - from) * scale.width, 3)}px`;
+    return (to - from) * scale.width;
   }
 
   function booking(event) {
-    const isMovable = Boolean(event.seen);
-    return {
-      id: event.id,
-      resourceId: event.lane,
-      start: event.start,
-      end: event.end,
-      title: event.title,
-      startEditable: isMovable && !event.begun,
-      durationEditable: isMovable,
-      classNames: event.kinds,
-      extendedProps: event,
-    };
+    const element = document.createElement("button"), words = document.createElement("span");
+    element.type = "button";
+    element.className = `tl-event ${event.kinds.join(" ")}`;
+    element.dataset.booking = event.id;
+    element.setAttribute("aria-label", event.label);
+    element.title = event.label;
+    element.tabIndex = event.id === at.focused ? 0 : -1;
+    if (event.seen) element.classList.add("movable");
+    if (event.begun) element.classList.add("begun");
+    if (put(element, event.start, event.end) > WIDE) element.classList.add("wide");
+    words.textContent = event.title;
+    element.append(words);
+    return element;
   }
 
-  function band(band) {
-    return {
-      resourceId: band.lane,
-      start: band.start,
-      end: band.end,
-      display: "background",
-      classNames: ["band", band.kind],
-      extendedProps: band,
-    };
+  function band(one) {
+    const element = made(`tl-band band ${one.kind}`);
+    put(element, one.start, one.end);
+    element.title = one.words;
+    return element;
   }
 
-  function content(info) {
-    if (info.event.display === "background") return "";
-    const title = document.createElement("div");
-    title.className = "ec-event-title";
-    title.textContent = info.event.title || "";
-    return { domNodes: [title] };
-  }
-
-  function name(info) {
-    const said = info.event.extendedProps;
-    if (info.event.display === "background") {
-      info.el.title = said.words;
-      info.el.setAttribute("role", "presentation");
-    } else if (said.label) {
-      info.el.setAttribute("aria-label", said.label);
-      info.el.title = said.label;
-      info.el.dataset.booking = said.id;
-      info.el.tabIndex = said.id === at.focused ? 0 : -1;
+  // One booking is reached by Tab: the last that had the focus, else the next to come.
+  function keepFocus() {
+    const isThere = (event) => !rows.get(event.lane).track.hidden;
+    const shown = at.feed.events.filter(isThere);
+    if (!shown.some((event) => event.id === at.focused)) {
+      const next = shown.find((event) => event.end > at.feed.now) || shown[0];
+      at.focused = next ? next.id : "";
     }
+    place.tabIndex = at.focused ? -1 : 0;
+    const row = at.focused && rows.get(shown.find((event) => event.id === at.focused).lane);
+    if (row) drawRow(row);
+    for (const element of place.querySelectorAll("[data-booking]")) element.tabIndex = element.dataset.booking === at.focused ? 0 : -1;
   }
 
-  // The library's roles say that this is a table, whose rows it does not have.
-  function mend() {
-    const ec = place.querySelector(".ec");
-    ec.setAttribute("role", "group");
-    ec.setAttribute("aria-label", root.dataset.grid);
-    for (const part of ec.querySelectorAll("[role=row], [role=rowgroup], [role=rowheader], [role=cell], [role=columnheader]")) {
-      part.removeAttribute("role");
-      part.removeAttribute("aria-colindex");
-    }
-    for (const side of ec.querySelectorAll("aside")) side.setAttribute("role", "presentation");
-    const bookings = [...ec.querySelectorAll("[data-booking]")];
-    const isThere = bookings.some((element) => element.dataset.booking === at.focused);
-    if (!isThere && bookings.length) {
-      const inOrder = new Set(bookings.map((element) => element.dataset.booking));
-      const first = at.feed.events.find((event) => inOrder.has(event.id) && event.end > at.feed.now);
-      at.focused = (first || { id: bookings[0].dataset.booking }).id;
-      for (const element of bookings) element.tabIndex = element.dataset.booking === at.focused ? 0 : -1;
-    }
-    const main = place.querySelector(".ec-main");
-    main.tabIndex = bookings.length ? -1 : 0;
+  // --- Time and place -------------------------------------------------------------------------------
+  // What a wall clock shows, as units from the span's first moment on; and the other way round.
+  const unitOf = (wall) => (Date.parse(wall.slice(0, 19) + "Z") - first) / MINUTE / scale.minutes;
+  const wallOf = (unit) => new Date(first + unit * scale.minutes * MINUTE).toISOString().slice(0, 19);
+  const now = () => new Date(Date.parse(at.feed.now + "Z") + performance.now() - readAt).toISOString().slice(0, 19);
+
+  function markNow() {
+    const unit = Math.min(Math.max(unitOf(now()), 0), units);
+    place.style.setProperty("--past", `${unit * scale.width}px`);
+    place.classList.toggle("is-present", unit > 0 && unit < units);
+  }
+
+  function unitAt(x) {
+    return (x - place.querySelector(".tl-under").getBoundingClientRect().left) / scale.width;
+  }
+
+  const side = () => place.querySelector(".tl-corner").offsetWidth;
+
+  function laneAt(x, y) {
+    const box = place.getBoundingClientRect();
+    const inside = Math.min(Math.max(x, box.left + side() + 1), box.right - 20);
+    const track = document.elementsFromPoint(inside, y).find((one) => one.matches(".tl-track"));
+    return track ? track.dataset.lane : null;
+  }
+
+  // What a drag would make, in its row.
+  function preview(shown) {
+    const box = place.querySelector(".tl-preview") || made("tl-preview");
+    if (!shown) return box.remove();
+    const row = rows.get(shown.lane);
+    put(box, wallOf(shown.from), wallOf(shown.to));
+    box.textContent = `${wallOf(shown.from).slice(11, 16)} \u2013 ${wallOf(shown.to).slice(11, 16)}`;
+    if (row) row.track.append(box);
   }
 
   // A month's cell leads to a lane of the day.
   function scrollToLane(lane) {
-    const head = place.querySelectorAll(".ec-body .ec-row-head")[rowIds().indexOf(lane)];
-    const main = place.querySelector(".ec-main");
-    if (head) main.scrollTop += head.getBoundingClientRect().top - main.getBoundingClientRect().top - main.clientHeight / 3;
+    const row = rows.get(lane);
+    if (row) place.scrollTop = row.track.offsetTop - place.clientHeight / 3;
   }
 
   function scrollToTime() {
-    const main = place.querySelector(".ec-main");
-    const days = place.querySelectorAll(".ec-body .ec-day");
-    if (!days.length) return;
-    const width = main.scrollWidth - place.querySelector(".ec-sidebar").offsetWidth;
-    const isPresent = past() > 0 && past() < 1;
-    const morning = 7 / 24 / { week: 7 }[at.feed.view] || 7 / 24;
-    const before = isPresent ? main.clientWidth / 6 : 0; // some of what has just been stays in sight
-    main.scrollLeft = width * (isPresent ? past() : morning) - before;
+    const unit = unitOf(now());
+    const isPresent = unit > 0 && unit < units;
+    const morning = (7 * 60) / scale.minutes;
+    const before = isPresent ? place.clientWidth / 6 : 0; // some of what has just been stays in sight
+    place.scrollLeft = (isPresent ? unit : morning) * scale.width - before;
   }
 
-  Object.assign(at, { draw, fill, rowIds });
+  // The row of a booking, drawn and unfolded, so that it can have the focus.
+  function bring(event) {
+    const row = rows.get(event.lane);
+    if (row.track.hidden) fold(row.host);
+    drawRow(row);
+    return row.track.querySelector(`[data-booking="${CSS.escape(event.id)}"]`);
+  }
+
+  setInterval(() => at.feed && !document.hidden && markNow(), 20000);
+  const lanes = () => [...rows.keys()];
+  const surface = { place, unitAt, unitOf, wallOf, laneAt, side, preview, now, units: () => units, minutes: () => scale.minutes };
+  Object.assign(at, { draw, bring, lanes, surface });
 })(window.slotserveCalendar);
