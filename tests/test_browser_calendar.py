@@ -322,3 +322,45 @@ def test_an_hour_that_comes_twice_is_asked(
 
 def spoken(day: datetime) -> str:
     return f"{day.day} {day:%b}"
+
+
+def test_only_rows_near_what_is_in_sight_are_drawn(
+    windows: Windows, lanes: list[Lane], alice: User, day: datetime
+) -> None:
+    for number in range(60):
+        booked(builders.lane(f"z{number:02}"), alice, day, 9, 11)
+    page = look(windows, alice, day)
+    expect(page.get_by_role("button", name="z00,")).to_be_visible()
+    assert page.locator("[data-booking]").count() < 40
+    page.locator("#timeline").evaluate("(place) => { place.scrollTop = place.scrollHeight; }")
+    expect(page.get_by_role("button", name="z59,")).to_be_visible()
+    page.get_by_role("button", name="z59,").focus()
+    page.keyboard.press("Home")
+    expect(page.get_by_role("button", name="z00,")).to_be_focused()
+
+
+def test_escape_lets_go_of_what_is_dragged(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    box = place(page, mine(page))
+    page.mouse.move(box["x"] + 60, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 200, box["y"] + 10, steps=4)
+    expect(page.locator(".tl-preview")).to_have_text("10:30 \u2013 12:30")
+    page.keyboard.press("Escape")
+    expect(page.locator(".tl-preview")).to_have_count(0)
+    page.mouse.up()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert hours(booking, day) == (9, 11)
+
+
+def test_what_cannot_be_booked_says_why(
+    windows: Windows, lanes: list[Lane], alice: User, day: datetime
+) -> None:
+    Lane.objects.filter(slug="two").update(enabled=False)
+    page = look(windows, alice, day - timedelta(days=14))
+    page.locator("[data-lane=one]").click()
+    expect(page.get_by_role("status")).to_contain_text("This time is past")
+    page.locator("[data-lane=two]").click()
+    expect(page.get_by_role("status")).to_contain_text("This lane is disabled")

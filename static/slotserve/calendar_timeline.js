@@ -18,7 +18,7 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
   };
   const NEAR = "400px 0px"; // rows so far out of sight are drawn as well
   const FRAME_MS = 6; // of each frame, for drawing rows
-  const WIDE = 240; // pixels: from here on a booking's words follow what is in sight
+  const WIDE = 240, SMALL = 40; // pixels: a booking's words follow what is in sight; have no place
 
   const root = document.getElementById("calendar");
   const place = document.getElementById("timeline");
@@ -95,7 +95,8 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
     });
   }
 
-  const language = () => document.documentElement.lang;
+  // As the server writes days: "30 Nov".
+  const language = () => document.documentElement.lang.replace(/^en$/, "en-GB");
 
   function body() {
     const both = made("tl-body"), names = made("tl-names"), tracks = made("tl-tracks");
@@ -221,8 +222,10 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
     element.tabIndex = event.id === at.focused ? 0 : -1;
     if (event.seen) element.classList.add("movable");
     if (event.begun) element.classList.add("begun");
-    if (put(element, event.start, event.end) > WIDE) element.classList.add("wide");
-    words.textContent = event.title;
+    const width = put(element, event.start, event.end);
+    if (width > WIDE) element.classList.add("wide");
+    if (width < SMALL) element.classList.add("small"); // its signs alone
+    words.textContent = width < SMALL ? "" : event.title;
     element.append(words);
     return element;
   }
