@@ -1,6 +1,6 @@
 """The bookings that wait for an administrator, with what helps to decide about them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 from bookings.feasible import Judge
 from bookings.models import Booking, Policy, State
 from bookings.policies import Rulebook, Standing, claim_of, counted_of_all, said_by
-from bookings.policy import Approval, Counted, Rules, ledger, needs_approval, pending_ends
+from bookings.policy import Approval, Counted, Rules, ledger, pending_ends
 from bookings.policy_levels import Said, approval_from
+from bookings.policy_runs import minutes_beside
 from bookings.policy_words import left_parts, length_words
 
 
@@ -53,15 +54,12 @@ def _waiting(
 ) -> Waiting:
     rules = book.rules(booking.owner, booking.lane)
     since = booking.asked_at or booking.created_at
-    held = [
-        each
-        for pk, each in counted.items()
-        if pk != booking.pk and each.is_claim and each.end > now
-    ]
+    others = [each for pk, each in counted.items() if pk != booking.pk]
+    held = [each for each in others if each.is_claim and each.end > now]
     row = _source(book.rows_for(booking.owner, booking.lane), booking)
     return Waiting(
         booking=booking,
-        reason=_reason(rules, row, booking, now),
+        reason=_reason(rules, row, booking, _judge(rules, booking, others, now)),
         policy=row.pk if row else None,
         since=since,
         expires_at=pending_ends(rules, since, booking.start) or booking.end,
@@ -78,9 +76,13 @@ def _minutes(each: Counted, now: datetime) -> float:
 def _left(rules: Rules, booking: Booking, counted: Mapping[int, Counted], now: datetime) -> str:
     if not rules.has_quota:
         return ""
-    used = ledger(rules, booking.lane_id, counted.values(), now, timezone.get_default_timezone())
-    standing = Standing(booking.owner, booking.lane, Judge(rules, used, now))
+    standing = Standing(booking.owner, booking.lane, _judge(rules, booking, counted.values(), now))
     return ", ".join(left_parts(standing, booking.start))
+
+
+def _judge(rules: Rules, booking: Booking, others: Iterable[Counted], now: datetime) -> Judge:
+    zone = timezone.get_default_timezone()
+    return Judge(rules, ledger(rules, booking.lane_id, others, now, zone), now)
 
 
 def _source(rows: list[Policy], booking: Booking) -> Policy | None:
@@ -91,8 +93,9 @@ def _source(rows: list[Policy], booking: Booking) -> Policy | None:
     return next((row for row, each in zip(rows, said, strict=True) if each is chosen), None)
 
 
-def _reason(rules: Rules, row: Policy | None, booking: Booking, now: datetime) -> str:
-    if not needs_approval(rules, claim_of(booking, now)):
+def _reason(rules: Rules, row: Policy | None, booking: Booking, judge: Judge) -> str:
+    claim = claim_of(booking, judge.now)
+    if not judge.needs_approval(claim):
         return _("No rule asks for it any more.")
     values = {
         "source": _source_words(row, booking),
@@ -103,6 +106,11 @@ def _reason(rules: Rules, row: Policy | None, booking: Booking, now: datetime) -
         Approval.GPU: _("Whole GPUs need it: %(source)s."),
         Approval.BEYOND: _("It is longer than %(limit)s: %(source)s."),
     }
+    if minutes_beside(claim, judge.used.held) and rules.approval is Approval.BEYOND:
+        beside = _(
+            "With the member's slots that touch it, it is longer than %(limit)s: %(source)s."
+        )
+        return beside % values
     return words[rules.approval] % values
 
 

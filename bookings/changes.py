@@ -16,7 +16,7 @@ from bookings.availability import objection
 from bookings.lateness import left_behind
 from bookings.models import Booking
 from bookings.policies import Standing, standing_of
-from bookings.policy import Claim, Counted, needs_approval
+from bookings.policy import Claim, Counted
 from bookings.rules import (
     NAIVE,
     Wish,
@@ -210,7 +210,7 @@ def _must_ask(wish: Wish, held: Held, standing: Standing) -> bool:
         held.booking.state == State.CONFIRMED
         and not held.actor.is_staff
         and not _is_narrower(wish, held.booking)
-        and needs_approval(standing.rules, _claim(wish, held.booking))
+        and standing.judge.needs_approval(_claim(wish, held.booking))
     )
 
 
@@ -233,8 +233,8 @@ def _decide(booking: Booking, wish: Wish, held: Held, standing: Standing) -> Non
     if _must_ask(wish, held, standing):
         booking.decided_by = None
         confirm_or_ask(booking, held.now, is_asked=True)
-    elif booking.state == State.PENDING and not needs_approval(
-        standing.rules, _claim(wish, booking)
+    elif booking.state == State.PENDING and not standing.judge.needs_approval(
+        _claim(wish, booking)
     ):
         confirm_or_ask(booking, held.now, is_asked=False)
 

@@ -2,7 +2,6 @@
 
 from bookings.models import Booking
 from bookings.policies import Standing, claim_of
-from bookings.policy import needs_approval
 from bookings.rules import Wish
 from bookings.settling import confirm_or_ask
 
@@ -22,6 +21,6 @@ def draft(standing: Standing, wish: Wish, purpose: str) -> Booking:
         created_at=now,
         purpose=purpose.strip(),
     )
-    is_asked = not owner.is_staff and needs_approval(standing.rules, claim_of(booking, now))
+    is_asked = not owner.is_staff and standing.judge.needs_approval(claim_of(booking, now))
     confirm_or_ask(booking, now, is_asked=is_asked)
     return booking

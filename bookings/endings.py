@@ -160,7 +160,7 @@ def _restore(held: Held) -> Answer:
     refusal = objection(standing, claim, but=booking.pk)
     if refusal:
         return refusal
-    is_asked = not held.actor.is_staff and needs_approval(standing.rules, claim)
+    is_asked = not held.actor.is_staff and standing.judge.needs_approval(claim)
     confirm_or_ask(booking, now, is_asked=is_asked)
     booking.lapse = ""
     refusal = place(booking, standing, claim)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bookings.interval import Interval
-from bookings.policy import Broken, Claim, Code, Ledger, Rules, judge
+from bookings.policy import Broken, Claim, Code, Ledger, Rules, judge, needs_approval
+from bookings.policy_runs import BREAK
 from bookings.site_days import grid_after, grid_before, midnight
 
 MOST_OFFERED = 3
@@ -46,6 +47,10 @@ class Judge:
         """What this claim breaks."""
         return judge(self.rules, claim, self.used, self.now)
 
+    def needs_approval(self, claim: Claim) -> bool:
+        """Whether an administrator must approve it, if it is not an administrator's."""
+        return needs_approval(self.rules, claim, self.used)
+
 
 def nearest_slots(judge: Judge, claim: Claim, market: Market) -> tuple[Interval, ...]:
     """Up to three free slots near the claim that break no rule, by start; none overlap.
@@ -75,12 +80,19 @@ def has_slot(judge: Judge, lane: int, free: Interval, length: timedelta) -> bool
 
 
 def _shortened(judge: Judge, claim: Claim, broken: Sequence[Broken]) -> Iterator[Interval]:
-    """The same start with what the quotas leave of it."""
-    over = max((each.over for each in broken if each.code in QUOTAS), default=0.0)
+    """The same start with what the quotas, and slots that touch it, leave of it."""
+    over = max((_hours_over(each) for each in broken), default=0.0)
     length = fitting_length(judge.rules, claim.end - claim.start - timedelta(hours=over))
     if over and timedelta() < length < claim.end - claim.start:
         for start in _on_grid(judge, claim, claim.start):
             yield _slot(judge, start, length)
+
+
+def _hours_over(broken: Broken) -> float:
+    """By how much it would have to be shorter; 0 where that is no help."""
+    if broken.code in QUOTAS:
+        return broken.over
+    return broken.over / 60 if broken.code is Code.TOO_LONG and broken.used else 0.0
 
 
 def _candidates(judge: Judge, claim: Claim, market: Market) -> list[Interval]:
@@ -109,6 +121,9 @@ def _points(
     for gap in near:
         yield gap.start
         yield gap.end - length
+    for own in sorted(judge.used.held, key=lambda each: abs(each.start - claim.start))[:GAPS_TRIED]:
+        yield own.end + BREAK
+        yield own.start - BREAK - length
     zone = judge.used.zone
     local = claim.start.astimezone(zone)
     for days in range(-DAYS_BACK, DAYS_ON):

@@ -50,11 +50,11 @@ class Standing:
 def standing_of(owner: User, lane: Lane, now: datetime, *, but: int | None = None) -> Standing:
     """What holds for this member there, and what bookings other than `but` use of it.
 
-    Two queries without rules; one more for listed presets, one more for quotas. For a decision that
+    Two queries without rules; one more for listed presets, one more for quotas and lengths. For a decision that
     is to hold, under the member's lock.
     """
     rules = rules_for(owner, lane)
-    others = counted(owner, now, but=but) if rules.has_quota else []
+    others = counted(owner, now, but=but) if rules.counts_others else []
     zone = timezone.get_default_timezone()
     judge = Judge(rules, ledger(rules, lane.pk, others, now, zone), now)
     closed = () if owner.is_staff else not_over(now, {lane.pk})
@@ -140,7 +140,7 @@ def _counted(booking: Booking) -> Counted:
         lane=booking.lane_id,
         start=booking.start.astimezone(UTC),
         end=booking.original_end if booking.lapse else booking.end,
-        is_claim=booking.state in OCCUPYING,
+        is_claim=booking.state in OCCUPYING and not booking.lapse,
     )
 
 

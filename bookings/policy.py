@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
+from bookings.policy_runs import minutes_beside
 from bookings.policy_terms import Approval, Broken, Claim, Code, Counted, Rules
 from bookings.site_days import Week, day_parts, is_on_grid, week_of
 
@@ -35,12 +36,14 @@ MOST_TOLD = 7  # days, and weeks, of one claim that are told as too full
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What a member's other bookings use up: seconds by day and week, and how many lie ahead."""
+    """What a member's other bookings use up: seconds by day and week, how many lie ahead, and which
+    are held on the lane itself."""
 
     zone: tzinfo
     days: Mapping[date, float]
     weeks: Mapping[Week, float]
     ahead: int
+    held: tuple[Counted, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,8 @@ def ledger(
     days = _by_day(_counted_for("day_hours", rules, lane, others), zone)
     weeks = _weekly(_by_day(_counted_for("week_hours", rules, lane, others), zone))
     ahead = _counted_for("bookings_ahead", rules, lane, others)
-    return Ledger(zone, days, weeks, sum(o.is_claim and o.start > now for o in ahead))
+    held = tuple(each for each in others if each.is_claim and each.lane == lane)
+    return Ledger(zone, days, weeks, sum(o.is_claim and o.start > now for o in ahead), held)
 
 
 def grown(used: Ledger, rules: Rules, lane: int, claim: Counted, now: datetime) -> Ledger:
@@ -74,6 +78,7 @@ def grown(used: Ledger, rules: Rules, lane: int, claim: Counted, now: datetime) 
         },
         {w: used.weeks.get(w, 0.0) + more.weeks.get(w, 0.0) for w in {*used.weeks, *more.weeks}},
         used.ahead + more.ahead,
+        (*used.held, *more.held),
     )
 
 
@@ -84,6 +89,7 @@ def judge(rules: Rules, claim: Claim, used: Ledger, now: datetime) -> tuple[Brok
     """
     return (
         *_rights(rules, claim),
+        *_length(rules, claim, used),
         *_times(rules, claim, used.zone, now),
         *_days(rules, claim, used),
         *_weeks(rules, claim, used),
@@ -105,15 +111,17 @@ def _left(limit: float, used: float) -> float | None:
     return max(limit - used, 0.0) if limit else None
 
 
-def needs_approval(rules: Rules, claim: Claim) -> bool:
-    """Whether these rules make a member's booking wait for an administrator."""
+def needs_approval(rules: Rules, claim: Claim, used: Ledger) -> bool:
+    """Whether these rules make a member's booking wait for an administrator: "beyond so many hours"
+    counts the member's slots that touch it."""
     match rules.approval:
         case Approval.ALWAYS:
             return True
         case Approval.GPU:
             return claim.preset is None
         case Approval.BEYOND:
-            return claim.minutes > rules.approval_hours * 60
+            length = claim.minutes + minutes_beside(claim, used.held)
+            return length > rules.approval_hours * 60
     return False
 
 
@@ -140,13 +148,18 @@ def _rights(rules: Rules, claim: Claim) -> Iterator[Broken]:
         yield Broken(Code.PRESET_NOT_ALLOWED)
 
 
+def _length(rules: Rules, claim: Claim, used: Ledger) -> Iterator[Broken]:
+    """Too short by itself, or too long with the member's slots that touch it."""
+    if claim.minutes < rules.min_minutes and not (claim.is_start_kept and claim.is_end_kept):
+        yield Broken(Code.TOO_SHORT, limit=rules.min_minutes, asked=claim.minutes)
+    beside = minutes_beside(claim, used.held) if rules.max_minutes else 0.0
+    if rules.max_minutes and beside + claim.minutes > rules.max_minutes:
+        yield Broken(Code.TOO_LONG, rules.max_minutes, beside, claim.minutes)
+
+
 def _times(rules: Rules, claim: Claim, zone: tzinfo, now: datetime) -> Iterator[Broken]:
     if _is_off_grid(rules, claim, zone):
         yield Broken(Code.OFF_GRID, limit=rules.grid_minutes)
-    if claim.minutes < rules.min_minutes and not (claim.is_start_kept and claim.is_end_kept):
-        yield Broken(Code.TOO_SHORT, limit=rules.min_minutes, asked=claim.minutes)
-    if rules.max_minutes and claim.minutes > rules.max_minutes:
-        yield Broken(Code.TOO_LONG, limit=rules.max_minutes, asked=claim.minutes)
     if claim.is_start_kept:
         return
     ahead = (claim.start - now).total_seconds()

@@ -61,8 +61,14 @@ class Rules:
 
     @property
     def has_quota(self) -> bool:
-        """Whether a member's other bookings matter."""
+        """Whether there is one that a member's bookings use up."""
         return bool(self.day_hours or self.week_hours or self.bookings_ahead)
+
+    @property
+    def counts_others(self) -> bool:
+        """Whether a member's other bookings matter."""
+        has_beyond = self.approval is Approval.BEYOND
+        return self.has_quota or has_beyond or bool(self.max_minutes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,7 @@ class Claim:
 class Broken:
     """A rule that is broken: what it allows, what was used already, and what is asked for.
 
-    Minutes for lengths, notice and grid; days for how far ahead; hours for quotas; a count for
+    Too long, `used` is the length of the member's slots that touch it. Minutes for lengths, notice and grid; days for how far ahead; hours for quotas; a count for
     bookings ahead. `day` is the day, or the first of the week, that is too full.
     """
 

@@ -8,7 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from bookings.policies import Standing
-from bookings.policy import Broken, Claim, Code, left_of
+from bookings.policy import Approval, Broken, Claim, Code, left_of
+from bookings.policy_runs import BREAK, minutes_beside
 from bookings.refusals import BrokenRule
 from bookings.site_days import week_of
 from lanes.models import Preset
@@ -86,6 +87,8 @@ def _right(broken: Broken, standing: Standing, claim: Claim) -> str:
 
 
 def _time(broken: Broken) -> str:
+    if broken.code is Code.TOO_LONG and broken.used:
+        return _together(broken)
     unit = 24 * 60 if broken.code is Code.TOO_FAR_AHEAD else 1
     values = {
         "limit": length_words(broken.limit * unit),
@@ -107,6 +110,45 @@ def _time(broken: Broken) -> str:
         Code.TOO_FAR_AHEAD: _("Book at most %(limit)s ahead: this start is %(over)s too far."),
     }
     return words[broken.code] % values
+
+
+def _together(broken: Broken) -> str:
+    """Too long with the member's slots that touch it."""
+    values = {
+        "limit": length_words(broken.limit),
+        "used": length_words(broken.used),
+        "asked": length_words(broken.asked),
+        "all": length_words(broken.used + broken.asked),
+        "over": length_words(broken.over),
+        "rest": length_words(BREAK / timedelta(minutes=1)),
+    }
+    return (
+        _(
+            "The longest slot is %(limit)s, and slots with less than %(rest)s between them count "
+            "as one: with the %(used)s beside it, this one of %(asked)s makes %(all)s, %(over)s "
+            "too long."
+        )
+        % values
+    )
+
+
+def approval_words(standing: Standing, claim: Claim) -> str:
+    """Why an administrator must approve a claim; empty where none need."""
+    rules, judge = standing.rules, standing.judge
+    if standing.owner.is_staff or not judge.needs_approval(claim):
+        return ""
+    values = {"limit": length_words(rules.approval_hours * 60)}
+    if rules.approval is Approval.GPU:
+        return _("An administrator must approve it: it is the whole GPU.")
+    if rules.approval is not Approval.BEYOND:
+        return _("An administrator must approve it.")
+    if minutes_beside(claim, judge.used.held):
+        words = _(
+            "An administrator must approve it: with your slots that touch it, it is longer than "
+            "%(limit)s."
+        )
+        return words % values
+    return _("An administrator must approve it: it is longer than %(limit)s.") % values
 
 
 def _quota(broken: Broken, standing: Standing) -> str:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from bookings.availability import under_maintenance
 from bookings.models import Booking
 from bookings.policies import Standing
-from bookings.policy import Claim, Counted, grown, needs_approval
+from bookings.policy import Claim, Counted, grown
 from bookings.policy_words import told
 from bookings.recurrence import Occurrence
 from bookings.refusals import Interval, RulesBroken, SlotTaken
@@ -46,13 +46,12 @@ def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple
             time_objection(each, standing.now)
             or _broken(standing, claim)
             or under_maintenance(standing, claim)
-            or under_maintenance(standing, claim)
             or _taken(standing, claim, held)
         )
+        is_asked = not standing.owner.is_staff and standing.judge.needs_approval(claim)
         if refusal is None:
             held.append(_Held(Interval(claim.start, claim.end)))
             standing = _with(standing, claim)
-        is_asked = not standing.owner.is_staff and needs_approval(standing.rules, claim)
         answers.append(Judged(occurrence, refusal, is_asked))
     return tuple(answers)
 
@@ -69,7 +68,7 @@ def _held(wish: Wish, found: Sequence[Occurrence]) -> list[_Held]:
 def _with(standing: Standing, claim: Claim) -> Standing:
     """As if this claim were booked."""
     rules, judge = standing.rules, standing.judge
-    if not rules.has_quota:
+    if not rules.counts_others:
         return standing
     counted = Counted(claim.lane, claim.start, claim.end)
     used = grown(judge.used, rules, claim.lane, counted, standing.now)

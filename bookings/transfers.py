@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from bookings.changes import HELD_FIRST
 from bookings.models import Booking
 from bookings.policies import Standing, claim_of, standing_of
-from bookings.policy import Claim, needs_approval
+from bookings.policy import Claim
 from bookings.policy_words import told
 from bookings.refusals import RulesBroken
 from bookings.settling import Answer, Held, change, note_change, tell_words, what_and_when
@@ -65,7 +65,7 @@ def _objection(held: Held, to: User) -> Refusal | None:
     standing = standing_of(to, booking.lane, now, but=booking.pk)
     claim = claim_of(booking, now, is_kept=True)
     is_asked = booking.state == State.CONFIRMED and not held.actor.is_staff
-    if is_asked and needs_approval(standing.rules, claim):
+    if is_asked and standing.judge.needs_approval(claim):
         return NEEDS_APPROVAL
     return _broken(standing, claim)
 

@@ -8,8 +8,7 @@ from functools import partial
 from django.contrib.auth.models import User
 
 from bookings.models import Booking, State, Waiting
-from bookings.policies import claim_of, rules_for
-from bookings.policy import needs_approval
+from bookings.policies import claim_of, standing_of
 from bookings.rules import (
     NAIVE,
     Wish,
@@ -132,8 +131,9 @@ def _confirm(held: Held) -> Answer:
     refusal = lane_objection(booking.lane)
     if refusal:
         return refusal
-    rules, owner = rules_for(booking.owner, booking.lane), booking.owner
-    is_asked = not owner.is_staff and needs_approval(rules, claim_of(booking, now))
+    owner = booking.owner
+    judge = standing_of(owner, booking.lane, now, but=booking.pk).judge
+    is_asked = not owner.is_staff and judge.needs_approval(claim_of(booking, now))
     confirm_or_ask(booking, now, is_asked=is_asked)
     booking.save(update_fields=["state", "confirmed_at", "asked_at"])
     tell(booking, "created", held.actor, now)

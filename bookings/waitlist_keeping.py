@@ -115,7 +115,7 @@ class _Look:
 
     def _judge(self, waiting: Waiting, lane: Lane) -> Judge:
         rules, owner = self.book.rules(waiting.owner, lane), waiting.owner
-        if rules.has_quota and owner.pk not in self.used:
+        if rules.counts_others and owner.pk not in self.used:
             self.used[owner.pk] = counted(owner, self.now)
         others = self.used.get(owner.pk, [])
         zone = timezone.get_default_timezone()

@@ -39,6 +39,7 @@ from tests import builders  # noqa: E402
 from tests.booking_race_sizes import (  # noqa: E402
     FREED,
     GIVEN,
+    LONGEST,
     PROCESSES,
     QUOTA,
     RAW_ROUNDS,
@@ -151,6 +152,20 @@ def book_up_to_a_quota(number: int, barrier: Barrier, day: datetime) -> list[dic
     return answers
 
 
+def book_in_pieces(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """All of one and the same member's devices book slots that touch, each an hour of one day."""
+    owner, lane = member(0), Lane.objects.get(slug="lane-0")
+    answers = []
+    for turn in range(ROUNDS):
+        start = day + turn * 2 * PROCESSES * HOUR + number * HOUR
+        barrier.wait()
+        answer = services.book(
+            owner=owner, lane=lane, kind="gpu", preset=None, start=start, end=start + HOUR
+        )
+        answers.append(answer_of(answer))
+    return answers
+
+
 def book_series_at_once(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
     """Everybody wants the same five days, all or none, round after round."""
     owner, lane = member(number), Lane.objects.get(slug="lane-0")
@@ -237,6 +252,7 @@ SCENARIOS: dict[str, Callable[[int, Barrier, datetime], list[dict[str, Any]]]] =
         move_crosswise,
         move_the_same,
         book_up_to_a_quota,
+        book_in_pieces,
         book_series_at_once,
         free_for_those_who_wait,
         give_around,
@@ -263,6 +279,8 @@ def prepare(scenario: str, day: datetime) -> None:
     Policy.objects.all().delete()
     if scenario == "book_up_to_a_quota":
         Policy.objects.create(bookings_ahead=QUOTA)
+    if scenario == "book_in_pieces":
+        Policy.objects.create(max_minutes=LONGEST * 60)
     if scenario == "give_to_one":
         Policy.objects.create(bookings_ahead=GIVEN)
     if scenario == "free_for_those_who_wait":

@@ -54,6 +54,78 @@ def test_every_broken_rule_is_told_with_its_numbers(lane: Lane, owner: User) -> 
     assert not Booking.objects.filter(lane=lane).exists()
 
 
+class TestPieces:
+    """Slots of one member on one lane that touch are one, wherever they come from."""
+
+    @pytest.fixture
+    def first(self, lane: Lane, owner: User) -> Booking:
+        Policy.objects.create(max_minutes=120)
+        return booked(lane, owner, start=at(60), end=at(150))
+
+    def test_the_next_piece_is_refused_with_both_lengths(
+        self, first: Booking, lane: Lane, owner: User
+    ) -> None:
+        refusal = broken(ask(lane, owner, start=at(150), end=at(210)))
+        assert refusal.broken[0].words == (
+            "The longest slot is 2 h, and slots with less than 15 min between them count as one: "
+            "with the 1 h 30 min beside it, this one of 1 h makes 2 h 30 min, 30 min too long."
+        )
+        booked(lane, owner, start=at(150), end=at(180))  # as far as the rule goes
+        booked(lane, builders.person("member"), start=at(180), end=at(240))
+
+    def test_one_that_is_over_counts_too(
+        self, first: Booking, lane: Lane, owner: User, moment: Moment
+    ) -> None:
+        moment.now = at(150)
+        assert code(ask(lane, owner, start=None, end=at(210))) == "rules_broken"
+        moment.now = at(165)
+        booked(lane, owner, start=None, end=at(225))
+
+    def test_neither_moves_nor_extensions_put_pieces_together(
+        self, first: Booking, lane: Lane, owner: User
+    ) -> None:
+        other = booked(lane, owner, start=at(300), end=at(400))
+        moved = services.move(other, actor=owner, start=at(150), end=at(250))
+        assert code(moved) == "rules_broken"
+        near = booked(lane, owner, start=at(165), end=at(200))
+        assert code(services.extend(first, actor=owner, end=at(160))) == "rules_broken"
+        done(services.move(near, actor=owner, start=at(166), end=at(200)))
+
+    def test_a_transfer_does_not_either(self, first: Booking, lane: Lane, owner: User) -> None:
+        giver = builders.person("member")
+        theirs = booked(lane, giver, start=at(150), end=at(240))
+        assert code(services.transfer(theirs, actor=giver, to=owner)) == "rules_broken"
+        done(services.transfer(theirs, actor=giver, to=builders.person("stranger")))
+
+    def test_nor_does_bringing_one_back(self, first: Booking, lane: Lane, owner: User) -> None:
+        services.cancel(first, actor=owner)
+        booked(lane, owner, start=at(150), end=at(240))
+        assert code(services.restore(first, actor=owner)) == "rules_broken"
+
+    def test_an_edit_that_only_shrinks_is_allowed_beside_others(
+        self, lane: Lane, owner: User
+    ) -> None:
+        made = booked(lane, owner, start=at(60), end=at(180))
+        booked(lane, owner, start=at(180), end=at(300))
+        Policy.objects.create(max_minutes=60)
+        done(services.move(made, actor=owner, start=at(60), end=at(179)))
+
+    def test_approval_beyond_hours_counts_what_touches(self, lane: Lane, owner: User) -> None:
+        Policy.objects.create(approval="beyond", approval_hours=2)
+        first = booked(lane, owner, start=at(60), end=at(150))
+        assert first.state == State.CONFIRMED
+        second = booked(lane, owner, start=at(150), end=at(240))
+        assert second.state == State.PENDING
+        assert code(services.extend(first, actor=owner, end=at(151))) != ""
+        assert booked(lane, owner, start=at(255), end=at(300)).state == State.CONFIRMED
+
+    def test_a_member_nobody_came_for_held_nothing(
+        self, first: Booking, lane: Lane, owner: User
+    ) -> None:
+        Booking.objects.update(end=at(80), released_at=at(80), lapse="no_show")
+        booked(lane, owner, start=at(80), end=at(200))
+
+
 def test_who_holds_the_time_is_told_with_the_rules(lane: Lane, owner: User) -> None:
     Policy.objects.create(max_minutes=30)
     other = booked(lane, builders.person("member"), start=at(60), end=at(90))

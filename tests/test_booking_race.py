@@ -14,7 +14,16 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from tests.booking_race_sizes import FREED, GIVEN, PROCESSES, QUOTA, RAW_ROUNDS, ROUNDS, SERIES
+from tests.booking_race_sizes import (
+    FREED,
+    GIVEN,
+    LONGEST,
+    PROCESSES,
+    QUOTA,
+    RAW_ROUNDS,
+    ROUNDS,
+    SERIES,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_SECONDS = 240
@@ -127,6 +136,17 @@ def test_a_quota_holds_for_a_member_who_books_everywhere_at_once(database: Datab
     outcome = database.race("book_up_to_a_quota")
     assert codes(outcome) == {"": QUOTA, "rules_broken": PROCESSES * ROUNDS - QUOTA}
     assert len(outcome["held"]) == QUOTA
+
+
+def test_no_race_of_pieces_gets_round_the_longest_slot(database: Database) -> None:
+    outcome = database.race("book_in_pieces")
+    assert set(codes(outcome)) == {"", "rules_broken"}
+    lengths, ends = [0.0], 0.0
+    for _, start, end in outcome["held"]:
+        lengths = [*lengths[:-1], lengths[-1] + end - start] if start == ends else [*lengths, 3600]
+        ends = end
+    assert len(outcome["held"]) >= ROUNDS * LONGEST
+    assert max(lengths) <= LONGEST * 3600
 
 
 def test_a_series_is_booked_whole_by_one_and_by_no_other(database: Database) -> None:

@@ -160,7 +160,73 @@ def test_a_night_of_the_change_counts_real_hours() -> None:
     ],
 )
 def test_what_an_administrator_must_approve(approval: Approval, asked: Claim, waits: bool) -> None:
-    assert needs_approval(Rules(approval=approval, approval_hours=2), asked) is waits
+    rules = Rules(approval=approval, approval_hours=2)
+    assert needs_approval(rules, asked, ledger(rules, LANE, (), NOON, UTC)) is waits
+
+
+BESIDE = [  # what the member holds, and how many of its minutes are one slot with 13:00 to 14:00
+    ([], 0),
+    ([held(0, 60)], 60),
+    ([held(120, 150)], 30),
+    ([held(0, 60), held(120, 150)], 90),
+    ([held(-60, 0), held(0, 60)], 120),  # what touches one that touches it
+    ([held(-60, 0)], 0),
+    ([held(0, 45)], 0),  # a break of a quarter of an hour
+    ([held(0, 45.5)], 45.5),
+    ([held(134, 150)], 16),
+    ([held(135, 150)], 0),
+    ([held(0, 60, OTHER)], 0),
+    ([held(0, 60, is_claim=False)], 0),  # given up, or nobody came
+    ([held(60, 120)], 0),  # that is in its way
+]
+
+
+@pytest.mark.parametrize(("others", "minutes"), BESIDE)
+def test_slots_that_touch_are_one_for_the_longest_slot(
+    others: list[Counted], minutes: float
+) -> None:
+    found = broken(Rules(max_minutes=60), claim(), *others)
+    assert [(each.code, each.used, each.over) for each in found] == (
+        [(Code.TOO_LONG, minutes, minutes)] if minutes else []
+    )
+
+
+@pytest.mark.parametrize(("others", "minutes"), BESIDE)
+def test_slots_that_touch_are_one_for_approval(others: list[Counted], minutes: float) -> None:
+    rules = Rules(approval=Approval.BEYOND, approval_hours=1)
+    used = ledger(rules, LANE, others, NOON, UTC)
+    assert needs_approval(rules, claim(), used) is bool(minutes)
+
+
+@pytest.mark.parametrize(
+    ("span", "is_fine"),
+    [((0, 60), True), ((0, 45), True), ((15, 60), True), ((0, 61), False), ((-1, 60), False)],
+)
+def test_what_a_booking_has_already_is_no_longer_for_what_touches_it(
+    span: tuple[float, float], is_fine: bool
+) -> None:
+    asked = claim(*span, before=held(0, 60), preset=8)
+    assert (codes(Rules(max_minutes=60), asked, held(60, 120)) == []) is is_fine
+
+
+def test_a_booking_of_another_lane_or_member_is_new_to_what_it_touches() -> None:
+    for before in (held(60, 120, OTHER), held(60, 120, lane=0, is_claim=False)):
+        assert codes(Rules(max_minutes=60), claim(before=before), held(0, 60)) == ["too_long"]
+
+
+@given(st.permutations([(0, 60), (60, 120), (120, 180), (180, 240), (245, 300)]))
+def test_no_order_of_pieces_gets_round_the_longest_slot(pieces: list[tuple[int, int]]) -> None:
+    rules, taken = Rules(max_minutes=120), list[Counted]()
+    for start, end in pieces:
+        if not broken(rules, claim(start, end), *taken, now=at(-60)):
+            taken.append(held(start, end))
+    runs, ends = [], None
+    for each in sorted(taken, key=lambda one: one.start):
+        is_beside = ends is not None and each.start - ends < timedelta(minutes=15)
+        length = (each.end - each.start) / timedelta(minutes=1)
+        runs = [*runs[:-1], runs[-1] + length] if is_beside else [*runs, length]
+        ends = each.end
+    assert max(runs) <= 120
 
 
 def test_a_pending_booking_lapses_after_its_hours_or_at_its_start() -> None:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from bookings.availability import closed_words, objection, obstacle
 from bookings.models import Booking, Kind, State
 from bookings.policies import Standing
-from bookings.policy import Claim, needs_approval
+from bookings.policy import Claim
 from bookings.refusals import Offering
 from bookings.situation import Closure
 from bookings.warmth import warm_at
@@ -98,7 +98,7 @@ def must_wait(asked: Asked, standing: Standing) -> bool:
     end = asked.end if asked.end and asked.end > start else start
     preset = asked.preset.pk if asked.preset else None
     claim = Claim(asked.lane.pk, start, end, preset)
-    return not standing.owner.is_staff and needs_approval(standing.rules, claim)
+    return not standing.owner.is_staff and standing.judge.needs_approval(claim)
 
 
 def _waiting(scene: Scene) -> str:
