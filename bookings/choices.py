@@ -1,5 +1,6 @@
 """An administrator's word on a lane: run this until then, unload, or load anew."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
@@ -12,7 +13,16 @@ from lanes import audit, clock, ticks
 from lanes.archived import archived_objection
 from lanes.events import add_event
 from lanes.locking import lock_lane
-from lanes.models import Lane, ManualChoice, Preset, PresetFailure, ReloadRequest, Subject
+from lanes.maintenance import within
+from lanes.models import (
+    Lane,
+    Maintenance,
+    ManualChoice,
+    Preset,
+    PresetFailure,
+    ReloadRequest,
+    Subject,
+)
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import At, said
 
@@ -38,7 +48,8 @@ def choose(
 ) -> ChoiceMade | Refusal:
     """Have the lane run a preset, or nothing, until a time or the next booking's start.
 
-    Replaces the choice in force. With a booking in progress it takes effect after that one's end.
+    Replaces the choice in force. With a booking in progress, or during maintenance, it takes effect
+    after that one's end.
     Refusals: not_administrator, naive_time, unknown_preset, lane_disabled, in_the_past, archived,
     not_found.
     """
@@ -154,10 +165,55 @@ def _made(choice: ManualChoice) -> ChoiceMade:
     ).order_by("end")[:2]
     present = [booking for booking in claims if booking.start <= choice.made_at]
     following = [booking for booking in claims if booking.start > choice.made_at]
-    begins_at = present[0].end if present else choice.made_at
+    free_at = present[0].end if present else choice.made_at
     ends_at = min([choice.until, *(booking.start for booking in following[:1])])
-    words = _words(choice, begins_at, ends_at, timezone.get_default_timezone())
+    closed = list(within(choice.made_at, ends_at, [choice.lane_id]).filter(ended_at=None))
+    begins_at = _open_from(free_at, ends_at, closed)
+    zone = timezone.get_default_timezone()
+    if begins_at > free_at:
+        words = _waiting_words(choice, begins_at, ends_at, zone)
+    else:
+        words = _words(choice, begins_at, ends_at, zone)
+    later = [each for each in closed if begins_at < each.start < ends_at]
+    if later:
+        words = _with_break(words, later[0], choice.made_at, zone)
     return ChoiceMade(choice, begins_at, ends_at, words)
+
+
+def _open_from(moment: datetime, ends_at: datetime, closed: Iterable[Maintenance]) -> datetime:
+    """When maintenance leaves the lane open, from a moment on; `ends_at` at the latest."""
+    for each in sorted(closed, key=lambda one: one.start):
+        if each.start <= moment and (each.end is None or each.end > moment):
+            moment = each.end or max(ends_at, moment)
+    return moment
+
+
+def _waiting_words(
+    choice: ManualChoice, begins_at: datetime, ends_at: datetime, zone: tzinfo
+) -> str:
+    """That a choice waits for maintenance."""
+    values: dict[str, str | At] = {
+        "what": choice.preset.slug if choice.preset else said("nothing (unloaded)"),
+        "begins": At(begins_at, choice.made_at, zone),
+        "ends": At(ends_at, choice.made_at, zone),
+    }
+    if begins_at >= ends_at:
+        return said(
+            "{what} until {ends}; it will not take effect: the lane is under maintenance for as "
+            "long",
+            **values,
+        )
+    return said("{what}, after the maintenance that ends at {begins}, until {ends}", **values)
+
+
+def _with_break(words: str, closed: Maintenance, now: datetime, zone: tzinfo) -> str:
+    """That nothing runs for a while of it."""
+    start = At(closed.start, now, zone)
+    return said(
+        "{sentence}; nothing runs from {start} on, while the lane is under maintenance",
+        sentence=words,
+        start=start,
+    )
 
 
 def _words(choice: ManualChoice, begins_at: datetime, ends_at: datetime, zone: tzinfo) -> str:

@@ -9,7 +9,6 @@ from bookings.availability import objection
 from bookings.lateness import is_given_up_late
 from bookings.models import Booking
 from bookings.policies import claim_of, standing_of
-from bookings.policy import needs_approval
 from bookings.rules import Wish, lane_objection, preset_objection
 from bookings.settling import (
     NOT_YOURS,

@@ -50,8 +50,8 @@ class Standing:
 def standing_of(owner: User, lane: Lane, now: datetime, *, but: int | None = None) -> Standing:
     """What holds for this member there, and what bookings other than `but` use of it.
 
-    Two queries without rules; one more for listed presets, one more for quotas and lengths. For a decision that
-    is to hold, under the member's lock.
+    Two queries without rules; one more for listed presets, one more for quotas and lengths. For a
+    decision that is to hold, under the member's lock.
     """
     rules = rules_for(owner, lane)
     others = counted(owner, now, but=but) if rules.counts_others else []

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from typing import TypedDict, Unpack
 
 from django.contrib.auth.models import Group, User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from bookings.models import Policy
 from bookings.policy_rows import ApprovalChoice, PresetChoice
 from lanes import audit
-from lanes.locking import one_edit_at_a_time
+from lanes.locking import lock_lanes, one_edit_at_a_time
 from lanes.models import Lane, Preset, Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import Words, said
@@ -51,18 +51,31 @@ class PolicyWish(TypedDict, total=False):
     late_cancel_minutes: int | None
 
 
-@transaction.atomic
 def save_policy(
     policy: Policy | None, *, actor: User, **wish: Unpack[PolicyWish]
 ) -> Policy | Refusal:
     """Make a row of rules (None) or change one.
 
-    Refusals: not_administrator, not_found, exists (there is one for this lane and group), invalid.
+    Refusals: not_administrator, not_found (it, or a lane, group or preset that it names), exists
+    (there is one for this lane and group), invalid.
     """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
+    try:
+        with transaction.atomic():
+            return _saved(policy, actor, wish)
+    except IntegrityError:  # another made it at the same moment
+        return _exists()
+
+
+def _saved(policy: Policy | None, actor: User, wish: PolicyWish) -> Policy | Refusal:
+    """Lock what it names, then check, then write."""
     one_edit_at_a_time()
-    row = Policy.objects.filter(pk=policy.pk).first() if policy else Policy()
+    refusal = _gone(wish)
+    if refusal:
+        return refusal
+    kept = Policy.objects.select_for_update(no_key=True, of=("self",))
+    row = kept.filter(pk=policy.pk).first() if policy else Policy()
     if row is None:
         return Refusal("not_found", _("These rules have been deleted meanwhile."))
     before = audit.facts_of(row, Subject.POLICY) if policy else audit.NOTHING
@@ -89,6 +102,20 @@ def delete_policy(policy: Policy, *, actor: User) -> Refusal | None:
     about, before = _about(policy), audit.facts_of(policy, Subject.POLICY)
     if Policy.objects.filter(pk=policy.pk).delete()[0]:
         audit.note("policy.deleted", actor, about, before=before)
+    return None
+
+
+def _gone(wish: PolicyWish) -> Refusal | None:
+    """What it names that has been deleted; what has not is locked, so that it stays."""
+    lane, group, presets = wish.get("lane"), wish.get("group"), list(wish.get("presets") or ())
+    if lane and not lock_lanes([lane.pk]):
+        return Refusal("not_found", _("This lane has been deleted meanwhile."))
+    if group and not list(Group.objects.select_for_update(no_key=True).filter(pk=group.pk)):
+        return Refusal("not_found", _("This group has been deleted meanwhile."))
+    pks = {preset.pk for preset in presets}
+    there = Preset.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=pks)
+    if len(there) < len(pks):
+        return Refusal("not_found", _("One of these presets has been deleted meanwhile."))
     return None
 
 
@@ -119,8 +146,10 @@ def _take_over(row: Policy, wish: PolicyWish) -> None:
 
 def _existing(row: Policy) -> Refusal | None:
     others = Policy.objects.filter(lane=row.lane, group=row.group).exclude(pk=row.pk)
-    if not others.exists():
-        return None
+    return _exists() if others.exists() else None
+
+
+def _exists() -> Refusal:
     words = _("There are rules for this lane and this group already: change those.")
     return Refusal("exists", words)
 

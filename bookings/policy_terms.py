@@ -119,8 +119,9 @@ class Claim:
 class Broken:
     """A rule that is broken: what it allows, what was used already, and what is asked for.
 
-    Too long, `used` is the length of the member's slots that touch it. Minutes for lengths, notice and grid; days for how far ahead; hours for quotas; a count for
-    bookings ahead. `day` is the day, or the first of the week, that is too full.
+    Minutes for lengths, notice and grid; days for how far ahead; hours for quotas; a count for
+    bookings ahead. Where it is too long, `used` is how long the member's slots are that touch it.
+    `day` is the day, or the first of the week, that is too full.
     """
 
     code: Code

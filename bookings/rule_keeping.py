@@ -4,6 +4,7 @@ Looked at again and again; safe to skip, to repeat and to run twice at once.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -20,8 +21,19 @@ from lanes.refusals import Refusal
 from wire.words import said
 
 NOT_DUE = Refusal("wrong_state", said("This booking is not what it was: nothing is done."))
-# Which of these lanes nobody uses at this moment and until now, by slug; what is unknown is not.
-Silence = Callable[[Collection[str]], Collection[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Lanes that nobody uses at a moment, and since when the gateway was heard without a gap: what
+    was asked for before that, nobody may ever know. None: it is not heard."""
+
+    lanes: Collection[str]
+    since: datetime | None
+
+
+# Which of these lanes, by slug, nobody uses at this moment; what is unknown is not.
+Listen = Callable[[Collection[str], datetime], Silence]
 
 
 def expire_pending(now: datetime) -> int:
@@ -34,18 +46,21 @@ def expire_pending(now: datetime) -> int:
     return sum(isinstance(_under_lock(each, partial(_expire, book)), Booking) for each in due)
 
 
-def release_no_shows(now: datetime, silent: Silence) -> int:
-    """Release slots of models that nobody used since they were ready; how many."""
+def release_no_shows(now: datetime, listen: Listen) -> int:
+    """Release slots of models that nobody used since they were ready; how many. Time in which the
+    gateway was not heard excuses: the wait begins anew after it."""
     if not Policy.objects.filter(no_show_minutes__gt=0).exists():
         return 0
     book = Rulebook.read()
     running = Booking.objects.filter(
         state=State.CONFIRMED, kind=Kind.MODEL, start__lt=now, end__gt=now, first_request_at=None
     )
-    due = [booking for booking in _with_owners(running) if _is_missed(booking, book, now)]
-    quiet = silent({booking.lane.slug for booking in due}) if due else ()
-    missed = [booking for booking in due if booking.lane.slug in quiet]
-    return sum(isinstance(_under_lock(each, partial(_release, book)), Booking) for each in missed)
+    found = list(_with_owners(running))
+    heard = listen({booking.lane.slug for booking in found}, now) if found else Silence((), None)
+    quiet = [each for each in found if each.lane.slug in heard.lanes]
+    missed = [each for each in quiet if _is_missed(each, book, heard, now)]
+    work = partial(_release, book, heard)
+    return sum(isinstance(_under_lock(each, work), Booking) for each in missed)
 
 
 def note_first_requests(moments: Mapping[int, datetime]) -> None:
@@ -93,13 +108,16 @@ def _expire(book: Rulebook, held: Held) -> Answer:
     return booking
 
 
-def _is_missed(booking: Booking, book: Rulebook, now: datetime) -> bool:
-    """Whether it was its owner's and its model ready so long without a request."""
+def _is_missed(booking: Booking, book: Rulebook, heard: Silence, now: datetime) -> bool:
+    """Whether it was its owner's, its model ready and the gateway heard so long without a
+    request."""
     if booking.state != State.CONFIRMED or booking.first_request_at or now >= booking.end:
         return False
     minutes = book.rules(booking.owner, booking.lane).no_show_minutes
-    since = _usable_since(booking) if minutes else None
-    return since is not None and since + timedelta(minutes=minutes) <= now
+    since = _usable_since(booking) if minutes and heard.since else None
+    if since is None or heard.since is None:
+        return False
+    return max(since, heard.since) + timedelta(minutes=minutes) <= now
 
 
 def _usable_since(booking: Booking) -> datetime | None:
@@ -112,9 +130,9 @@ def _usable_since(booking: Booking) -> datetime | None:
     return max(booking.active_from, ready_at, booking.owner_since or ready_at)
 
 
-def _release(book: Rulebook, held: Held) -> Answer:
+def _release(book: Rulebook, heard: Silence, held: Held) -> Answer:
     booking, now = held.booking, held.now
-    if not _is_missed(booking, book, now):
+    if not _is_missed(booking, book, heard, now):
         return NOT_DUE
     booking.end = booking.released_at = now
     booking.lapse = Lapse.NO_SHOW

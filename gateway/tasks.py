@@ -14,7 +14,7 @@ from bookings.planning import plan_lanes
 from bookings.rule_keeping import expire_pending, release_no_shows
 from bookings.waitlist_keeping import end_holds, offer_freed
 from gateway.publish import publish
-from gateway.silence import silent_lanes
+from gateway.silence import listen
 from gateway.turns import Turns
 from gateway.usage import ingest
 from gateway.usage_days import roll_up
@@ -86,7 +86,7 @@ def keep_rules() -> None:
     taken in, so that who came is known."""
     now = clock.database_now()
     expire_pending(now)
-    release_no_shows(now, silent_lanes)
+    release_no_shows(now, listen)
 
 
 def keep_waitlist() -> None:

@@ -45,9 +45,14 @@ def save_group(group: Group | None, name: str, *, actor: User) -> Group | Refusa
 
 @transaction.atomic
 def delete_group(group: Group, *, actor: User) -> Refusal | None:
-    """Delete a group; its members stay. Refusals: not_administrator, in_use (it has rules)."""
+    """Delete a group; its members stay. Refusals: not_administrator, not_found,
+    in_use (it has rules)."""
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
+    # Whoever makes rules for it locks it as well: they are there by now, or will find it gone.
+    locked = list(Group.objects.select_for_update().filter(pk=group.pk))
+    if not locked:
+        return Refusal("not_found", _("This group has been deleted meanwhile."))
     if Policy.objects.filter(group=group).exists():
         words = _("There are rules of booking for this group: delete those first.")
         return Refusal("in_use", words)

@@ -20,12 +20,13 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
 django.setup()
 
-from django.contrib.auth.models import User  # noqa: E402
+from django.contrib.auth.models import Group, User  # noqa: E402
 from django.db import Error, connections  # noqa: E402
 
 from bookings import services  # noqa: E402
 from bookings.guards import verdict  # noqa: E402
 from bookings.models import Booking, Policy  # noqa: E402
+from bookings.policy_service import save_policy  # noqa: E402
 from bookings.recurrence import Every, Pattern  # noqa: E402
 from bookings.refusals import SlotTaken  # noqa: E402
 from bookings.series import AskedSeries, book_series  # noqa: E402
@@ -35,6 +36,7 @@ from bookings.waitlist_keeping import offer_freed  # noqa: E402
 from lanes import clock  # noqa: E402
 from lanes.models import Lane  # noqa: E402
 from lanes.refusals import Refusal  # noqa: E402
+from slotserve.groups import delete_group  # noqa: E402
 from tests import builders  # noqa: E402
 from tests.booking_race_sizes import (  # noqa: E402
     FREED,
@@ -166,6 +168,27 @@ def book_in_pieces(number: int, barrier: Barrier, day: datetime) -> list[dict[st
     return answers
 
 
+def rule_for_a_deleted_group(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
+    """One half deletes a group while the other makes rules for it, round after round."""
+    actor = member(number)
+    answers = []
+    for turn in range(ROUNDS):
+        group = Group.objects.get(name=f"group-{turn}")
+        barrier.wait()
+        answer: object
+        if number % 2:
+            answer = delete_group(group, actor=actor)
+        else:
+            answer = save_policy(None, actor=actor, group=group, max_minutes=60)
+        code = answer.code if isinstance(answer, Refusal) else ""
+        barrier.wait()
+        rules = Policy.objects.filter(group__name=group.name).count()
+        is_there = Group.objects.filter(name=group.name).exists()
+        answers.append({"code": code, "rules": rules, "is_there": is_there, "turn": turn})
+        barrier.wait()
+    return answers
+
+
 def book_series_at_once(number: int, barrier: Barrier, day: datetime) -> list[dict[str, Any]]:
     """Everybody wants the same five days, all or none, round after round."""
     owner, lane = member(number), Lane.objects.get(slug="lane-0")
@@ -253,6 +276,7 @@ SCENARIOS: dict[str, Callable[[int, Barrier, datetime], list[dict[str, Any]]]] =
         move_the_same,
         book_up_to_a_quota,
         book_in_pieces,
+        rule_for_a_deleted_group,
         book_series_at_once,
         free_for_those_who_wait,
         give_around,
@@ -277,6 +301,8 @@ def prepare(scenario: str, day: datetime) -> None:
     for number in range(PROCESSES):
         builders.person(f"member-{number}", is_staff=True)
     Policy.objects.all().delete()
+    for turn in range(ROUNDS):
+        Group.objects.get_or_create(name=f"group-{turn}")
     if scenario == "book_up_to_a_quota":
         Policy.objects.create(bookings_ahead=QUOTA)
     if scenario == "book_in_pieces":

@@ -149,6 +149,20 @@ def test_no_race_of_pieces_gets_round_the_longest_slot(database: Database) -> No
     assert max(lengths) <= LONGEST * 3600
 
 
+def test_a_group_that_is_deleted_while_rules_are_made_for_it_loses_none(
+    database: Database,
+) -> None:
+    answers = database.race("rule_for_a_deleted_group")["answers"]
+    assert {each["code"] for each in answers} <= {"", "in_use", "exists", "not_found"}
+    for turn in range(ROUNDS):
+        of_turn = [each for each in answers if each["turn"] == turn]
+        assert len({(each["rules"], each["is_there"]) for each in of_turn}) == 1
+        assert of_turn[0]["rules"] == of_turn[0]["is_there"]  # both, or neither
+        assert sum(each["code"] == "" for each in of_turn) == 1
+        other = {"exists", "in_use"} if of_turn[0]["is_there"] else {"not_found"}
+        assert {each["code"] for each in of_turn} == {"", *other}
+
+
 def test_a_series_is_booked_whole_by_one_and_by_no_other(database: Database) -> None:
     outcome = database.race("book_series_at_once")
     assert codes(outcome) == {"": ROUNDS, "series_clash": ROUNDS * (PROCESSES - 1)}

@@ -6,7 +6,7 @@ import pytest
 
 from bookings.choices import ChoiceMade, choose, clear_choice, reload
 from lanes import clock
-from lanes.models import Lane, LaneEvent, ManualChoice, ReloadRequest
+from lanes.models import Lane, LaneEvent, Maintenance, ManualChoice, ReloadRequest
 from lanes.refusals import Refusal
 from tests import builders
 from tests.builders import NOON, administrator, at, person
@@ -167,3 +167,36 @@ def test_a_lane_that_was_deleted_meanwhile_is_refused() -> None:
     assert code(choose(lane, preset=None, until=at(60), actor=administrator())) == "not_found"
     assert code(clear_choice(lane, actor=administrator())) == "not_found"
     assert code(reload(lane, actor=administrator())) == "not_found"
+
+
+def closed(lane: Lane, start: float, end: float | None) -> None:
+    Maintenance.objects.create(lane=lane, start=at(start), end=at(end) if end is not None else None)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "begins", "words"),
+    [
+        (-30, 20, 20, "after the maintenance that ends at 12:20 UTC, until 13:00 UTC"),
+        (-30, 60, 60, "will not take effect: the lane is under maintenance"),
+        (-30, None, 60, "will not take effect: the lane is under maintenance"),
+        (20, 30, 0, "until 13:00 UTC; nothing runs from 12:20 UTC on, while the lane is under"),
+        (60, 90, 0, " until 13:00 UTC"),
+    ],
+)
+def test_it_says_how_it_waits_during_maintenance(
+    start: float, end: float | None, begins: float, words: str
+) -> None:
+    lane = builders.lane()
+    closed(lane, start, end)
+    answer = made(lane)
+    assert (answer.begins_at, answer.ends_at) == (at(begins), at(60))
+    assert words in answer.words
+
+
+def test_after_a_booking_it_waits_for_maintenance_as_well() -> None:
+    lane = builders.lane()
+    builders.booking(lane=lane, start=at(-30), end=at(20))
+    closed(lane, 10, 30)
+    answer = made(lane)
+    assert answer.begins_at == at(30)
+    assert "after the maintenance that ends at 12:30 UTC" in answer.words

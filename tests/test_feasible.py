@@ -133,7 +133,7 @@ def test_every_offer_is_free_apart_and_breaks_nothing(
 
 def test_beside_slots_of_ones_own_what_is_left_and_what_is_apart_is_offered() -> None:
     rules, own = Rules(max_minutes=120), (Counted(LANE, at(0), at(90)),)
-    found = offers(rules, Claim(LANE, at(90), at(150), 7), (Interval(at(0), at(90)),), own)
+    found = offers(rules, Claim(LANE, at(90), at(150), 7), [Interval(at(0), at(90))], own)
     assert Interval(at(90), at(120)) in found
     assert any(slot.start >= at(105) for slot in found)
 

@@ -220,7 +220,8 @@ def test_no_order_of_pieces_gets_round_the_longest_slot(pieces: list[tuple[int, 
     for start, end in pieces:
         if not broken(rules, claim(start, end), *taken, now=at(-60)):
             taken.append(held(start, end))
-    runs, ends = [], None
+    runs: list[float] = [0.0]
+    ends: datetime | None = None
     for each in sorted(taken, key=lambda one: one.start):
         is_beside = ends is not None and each.start - ends < timedelta(minutes=15)
         length = (each.end - each.start) / timedelta(minutes=1)

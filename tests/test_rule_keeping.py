@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -9,8 +10,13 @@ from django.contrib.auth.models import User
 
 from bookings import services
 from bookings.models import Booking, Lapse, Policy, State, Status
-from bookings.rule_keeping import expire_pending, note_first_requests, release_no_shows
-from gateway.silence import silent_lanes
+from bookings.rule_keeping import (
+    Silence,
+    expire_pending,
+    note_first_requests,
+    release_no_shows,
+)
+from gateway.silence import listen
 from gateway.usage import store_records
 from lanes import ticks
 from lanes.models import Lane, LaneEvent, Preset
@@ -77,12 +83,12 @@ class TestPending:
         assert expire_pending(moment.set(655)) == 0
 
 
-def all_silent(slugs: Collection[str]) -> Collection[str]:
-    return slugs
+def all_silent(slugs: Collection[str], now: datetime) -> Silence:
+    return Silence(slugs, at(-1000))
 
 
-def none_silent(slugs: Collection[str]) -> Collection[str]:
-    return ()
+def none_silent(slugs: Collection[str], now: datetime) -> Silence:
+    return Silence((), at(-1000))
 
 
 class TestNoShows:
@@ -142,6 +148,19 @@ class TestNoShows:
         served(booking, ready=0)
         assert release_no_shows(moment.set(100), none_silent) == 0
 
+    def test_time_in_which_the_gateway_was_not_heard_excuses(
+        self, booking: Booking, moment: Moment
+    ) -> None:
+        served(booking, ready=0)
+
+        def heard_from(minute: float) -> Any:
+            return lambda slugs, now: Silence(slugs, at(minute))
+
+        assert release_no_shows(moment.set(31), lambda slugs, now: Silence(slugs, None)) == 0
+        assert release_no_shows(moment.now, heard_from(20)) == 0
+        assert release_no_shows(moment.set(49), heard_from(20)) == 0
+        assert release_no_shows(moment.set(50), heard_from(20)) == 1
+
     def test_whose_model_never_ran_is_no_no_show(self, booking: Booking, moment: Moment) -> None:
         assert release_no_shows(moment.set(100), all_silent) == 0
         fallback = builders.booking(lane=builders.lane(), start=at(0))
@@ -167,39 +186,70 @@ def valkey_ms() -> int:
     return int(seconds) * 1000 + int(micros) // 1000
 
 
+def silent(*slugs: str) -> set[str]:
+    return set(listen(slugs, at(0)).lanes)
+
+
 @pytest.mark.usefixtures("valkey")
 class TestSilence:
     """Only what is sure counts as silence."""
 
     def test_no_edge_is_no_silence(self) -> None:
-        assert silent_lanes({"demo"}) == set()
+        assert silent("demo") == set()
         report("a", valkey_ms(), goodbye=True)
-        assert silent_lanes({"demo"}) == set()
+        assert silent("demo") == set()
 
     def test_edges_that_have_nothing_there_are(self) -> None:
         report("a", valkey_ms())
-        assert silent_lanes({"demo", "other"}) == {"demo", "other"}
+        assert silent("demo", "other") == {"demo", "other"}
 
     def test_a_request_in_flight_is_not(self) -> None:
         report("a", valkey_ms())
         report("b", valkey_ms(), in_flight=1)
-        assert silent_lanes({"demo", "other"}) == {"other"}
+        assert silent("demo", "other") == {"other"}
 
     def test_an_edge_that_fell_silent_may_hold_one_for_a_while(self) -> None:
         report("a", valkey_ms())
         report("b", valkey_ms() - 60_000)
-        assert silent_lanes({"demo"}) == set()
+        assert silent("demo") == set()
         report("b", valkey_ms() - 3_600_000)
-        assert silent_lanes({"demo"}) == {"demo"}
+        assert silent("demo") == {"demo"}
 
     def test_records_that_wait_may_tell_of_one(self) -> None:
         report("a", valkey_ms())
         ticks.valkey().set(USAGE_WAITING, 1)
-        assert silent_lanes({"demo"}) == set()
+        assert silent("demo") == set()
+        assert listen(["demo"], at(0)).since == at(0)  # but the gateway is heard
+
+    def test_heard_without_a_gap_is_heard_since_the_first_look(self) -> None:
+        for seconds in range(0, 300, 50):
+            report("a", valkey_ms())
+            assert listen(["demo"], at(seconds / 60)).since == at(0)
+
+    @pytest.mark.parametrize("minute", [-1, 3])
+    def test_looks_too_far_apart_leave_a_gap(self, minute: float) -> None:
+        report("a", valkey_ms())
+        listen(["demo"], at(0))
+        assert listen(["demo"], at(minute)).since == at(minute)
+
+    def test_an_edge_that_was_away_for_a_moment_leaves_one(self) -> None:
+        report("a", valkey_ms())
+        listen(["demo"], at(0))
+        report("a", valkey_ms() - 30_000)
+        assert listen(["demo"], at(0.5)) == Silence((), None)
+        report("a", valkey_ms())
+        assert listen(["demo"], at(0.75)).since == at(0.75)
+
+    def test_an_emptied_valkey_leaves_one(self) -> None:
+        report("a", valkey_ms())
+        listen(["demo"], at(0))
+        ticks.valkey().flushdb()
+        report("a", valkey_ms())
+        assert listen(["demo"], at(0.5)).since == at(0.5)
 
 
 def test_without_valkey_nothing_is_silent() -> None:
-    assert silent_lanes({"demo"}) == set()
+    assert listen(["demo"], at(0)) == Silence((), None)
 
 
 @pytest.mark.django_db
