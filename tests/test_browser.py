@@ -262,7 +262,7 @@ def test_the_form_says_what_to_expect_of_a_slot(windows: Windows, lane: Lane) ->
     said = page.locator("#expect")
     expect(said).to_contain_text("your slot starts without a load")
     page.get_by_label("Load").select_option(label="large")
-    expect(said).to_contain_text("Loading starts at once and takes about")
+    expect(said).to_contain_text("of your slot are loading, which starts at once")
     expect(page.get_by_role("region", name="Booked on demo")).to_contain_text("the lane is free")
 
 

@@ -252,6 +252,7 @@ class TestSeries:
     ) -> None:
         member.get("/book/")
         # session, user, now; lanes and presets with hosts, cards (6); rules twice with groups,
-        # the series' bookings, what runs and loads (5), the lane's next bookings
-        with django_assert_max_num_queries(24):  # type: ignore[operator]
+        # the series' bookings, the slots beside it, what the planner knows (8) and loads (5), the
+        # lane's next bookings
+        with django_assert_max_num_queries(32):  # type: ignore[operator]
             member.get("/book/expect/", form | {"count": "50"})

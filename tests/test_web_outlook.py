@@ -6,78 +6,79 @@ from typing import Any
 import pytest
 from django.template import Context, Template
 
+from bookings.foretelling import Foretold, Why
+from bookings.models import Policy
 from bookings.policies import standing_of
 from bookings.refusals import Interval, SlotTaken
 from lanes.models import Lane, LoadRecord, Phase, Preset
-from slotserve.web.outlook import Asked, Scene, expectations, in_the_way, outlook
+from slotserve.web.outlook import Asked, Load, expectations, in_the_way, must_wait, outlook
 from slotserve.web.rows import offers
 from tests import browser_pages as pages
 from tests import builders
 from tests.builders import at
 from tests.conftest import Moment
 
-LOADED_BEFORE = "It is loaded before your slot starts."
-NO_LOAD = "It is loaded by then: your slot starts without a load."
+WAITS = "The first 90 s of your slot are loading, "
 
 
-def said(**facts: Any) -> str:
+def said(facts: tuple[Any, ...], model: str = "Qwen") -> str:
     """The sentence about the wait, for a model that takes 90 s."""
-    usual: dict[str, Any] = {"model": "Qwen", "estimate": 90.0, "is_measured": True}
-    scene = Scene(**{**usual, "now": at(0), "start": at(60), **facts})
-    return expectations(scene)[-1]
+    why, waits, drained = (*facts, 0.0, 0.0)[:3]
+    return expectations(Load(model, 90.0), Foretold(why, at(57), waits, drained), at(0))[-1]
 
 
 @pytest.mark.parametrize(
     ("facts", "sentence"),
     [
-        ({}, LOADED_BEFORE),
-        ({"start": at(0)}, "Loading starts at once and takes about 90 s of your slot."),
-        ({"start": at(1)}, "Loading starts at once and takes about 30 s of your slot."),
-        ({"start": at(1.5)}, LOADED_BEFORE),
-        ({"start": at(0), "is_loaded": True}, NO_LOAD),
-        ({"before_ends": at(60), "is_loaded": True}, NO_LOAD),
-        ({"before_ends": at(50)}, LOADED_BEFORE),
-        ({"before_ends": at(58.5)}, LOADED_BEFORE),
+        ((Why.SAME_BEFORE,), "No reload: the same model runs before you."),
+        ((Why.LOADED,), "No reload: it is loaded by then."),
+        ((Why.EARLY,), "Warm at 12:57 UTC, before your slot starts."),
+        ((Why.AT_ONCE, 90), WAITS + "which starts at once. Warm at 12:57 UTC."),
         (
-            {"before_ends": at(60)},
-            "Loading can only start when the slot before ends, at 13:00 UTC: "
-            "about 90 s of your slot.",
+            (Why.OTHER_BEFORE, 90, 30),
+            WAITS + "because the slot before runs another model. Warm at 12:57 UTC. "
+            "Running requests may finish first, for up to 30 s.",
         ),
         (
-            {"before_ends": at(59)},
-            "Loading can only start when the slot before ends, at 12:59 UTC: "
-            "about 30 s of your slot.",
+            (Why.GPU_BEFORE, 90),
+            WAITS + "because the slot before has the whole GPU. Warm at 12:57 UTC.",
+        ),
+        (
+            (Why.CLOSED_BEFORE, 90),
+            "The first 90 s of your slot are without a model, because of maintenance. "
+            "Warm at 12:57 UTC.",
+        ),
+        (
+            (Why.OWNER_CHANGES, 90),
+            WAITS + "because this lane restarts its server for each owner. Warm at 12:57 UTC.",
         ),
     ],
 )
-def test_the_wait_at_the_start_of_a_slot_is_told(facts: dict[str, Any], sentence: str) -> None:
-    assert said(**facts) == sentence
-
-
-def test_running_requests_may_make_a_slot_that_starts_now_wait() -> None:
-    assert "may finish first, for up to 30 s" in said(start=at(0), is_running=True)
-    assert "may finish" not in said(start=at(0), is_running=False)
+def test_the_wait_at_the_start_of_a_slot_is_told(facts: Any, sentence: str) -> None:
+    assert said(facts) == sentence
 
 
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({}, "No model server runs on the lane when your slot starts."),
-        ({"start": at(0)}, "yours at once"),
-        ({"start": at(0), "is_running": True}, "is stopped when your slot starts"),
-        ({"before_ends": at(60)}, "is stopped when your slot starts"),
-        ({"before_ends": at(58)}, "No model server runs on the lane when your slot starts."),
+        ((Why.EARLY,), "No model server runs on the lane when your slot starts."),
+        ((Why.LOADED,), "yours at once"),
+        ((Why.AT_ONCE, 0, 30), "is stopped when your slot starts. Running requests may finish"),
+        ((Why.CLOSED_BEFORE, 60), "under maintenance"),
     ],
 )
-def test_the_whole_gpu_needs_the_server_to_stop(facts: dict[str, Any], words: str) -> None:
-    assert words in said(model="", **facts)
+def test_the_whole_gpu_needs_the_server_to_stop(facts: Any, words: str) -> None:
+    assert words in said(facts, model="")
 
 
 def test_an_estimate_says_where_it_comes_from() -> None:
-    scene = Scene("Qwen", 90.0, is_measured=True, now=at(0), start=at(60))
-    assert "about 90 s to load, as its last loads here did" in expectations(scene)[0]
-    guess = Scene("Qwen", 600.0, is_measured=False, now=at(0), start=at(60))
-    assert "about 10 minutes to load, guessed from the file's size" in expectations(guess)[0]
+    found = Foretold(Why.EARLY, at(57))
+    assert (
+        "about 90 s to load, as its last loads here did"
+        in (expectations(Load("Qwen", 90.0), found, at(0))[0])
+    )
+    guess = expectations(Load("Qwen", 600.0, is_measured=False), found, at(0))[0]
+    assert "takes about 10 minutes to load, guessed from the file's size: it has never" in guess
 
 
 @pytest.fixture
@@ -91,12 +92,18 @@ def lane(db: None, moment: Moment) -> Lane:
 
 
 def outlook_of(lane: Lane, preset: Preset | None, start: datetime | None = None) -> str:
-    return " ".join(outlook(Asked(lane, preset, start, None), at(0)))
+    return " ".join(outlook(Asked(lane, preset, start, None), builders.person(), at(0)))
 
 
 def test_what_is_loaded_now_needs_no_load(lane: Lane) -> None:
-    assert NO_LOAD in outlook_of(lane, lane.default_preset)
-    assert "Loading starts at once" in outlook_of(lane, builders.preset("other"))
+    assert outlook_of(lane, lane.default_preset) == "No reload: it is loaded by then."
+    assert "which starts at once" in outlook_of(lane, builders.preset("other"))
+
+
+def test_a_model_that_is_loaded_early_is_said_to_be_warm(lane: Lane) -> None:
+    assert "Warm at 12:57:45 UTC, before your slot" in outlook_of(
+        lane, builders.preset("other"), at(60)
+    )
 
 
 def test_loads_on_this_lane_are_the_measure(lane: Lane) -> None:
@@ -116,14 +123,38 @@ def test_loads_on_this_lane_are_the_measure(lane: Lane) -> None:
 
 def test_the_slot_just_before_decides_what_is_loaded(lane: Lane) -> None:
     same, other = builders.preset("same"), builders.preset("other")
-    builders.booking(lane=lane, preset=same, start=at(0), end=at(60))
-    assert NO_LOAD in outlook_of(lane, same, at(60))
-    assert "the slot before ends, at 13:00 UTC" in outlook_of(lane, other, at(60))
+    builders.booking(lane=lane, preset=same, start=at(10), end=at(60))
+    assert "the same model runs before you" in outlook_of(lane, same, at(60))
+    assert "because the slot before runs another model" in outlook_of(lane, other, at(60))
+    Lane.objects.update(restart_on_owner_change=True)
+    person = builders.person("stranger")
+    found = outlook(Asked(lane, same, at(60), None), person, at(0))
+    assert "restarts its server for each owner" in found[-1]
 
 
 def test_a_pending_slot_before_loads_nothing(lane: Lane) -> None:
     builders.booking(lane=lane, kind="gpu", start=at(0), end=at(60), state="pending")
-    assert LOADED_BEFORE in outlook_of(lane, builders.preset("other"), at(60))
+    assert "before your slot starts" in outlook_of(lane, builders.preset("other"), at(60))
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"approval": "never"}, ""),
+        ({"approval": "always"}, "An administrator must approve it."),
+        ({"approval": "gpu"}, "it is the whole GPU"),
+        ({"approval": "beyond", "approval_hours": 0.5}, "it is longer than 30 min"),
+        ({"approval": "beyond", "approval_hours": 1.5}, "with your slots that touch it, it is"),
+        ({"approval": "beyond", "approval_hours": 3}, ""),
+    ],
+)
+def test_why_it_needs_approval_is_said(lane: Lane, rules: dict[str, Any], words: str) -> None:
+    person = builders.person("member")
+    if rules.get("approval_hours", 0) > 1:
+        builders.booking(lane=lane, owner=person, start=at(0), end=at(60))
+    Policy.objects.create(**rules)
+    found = must_wait(Asked(lane, None, at(60), at(120)), standing_of(person, lane, at(0)))
+    assert (words in found) if words else found == ""
 
 
 def test_a_file_larger_than_the_gpu_memory_is_pointed_out(lane: Lane) -> None:

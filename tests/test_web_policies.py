@@ -171,7 +171,7 @@ def test_what_is_broken_is_said_before_it_is_sent(member: Client, lane: Lane) ->
 def test_approval_is_said_as_the_rules_want_it(member: Client, lane: Lane) -> None:
     Policy.objects.create(approval="beyond", approval_hours=1)
     form = {"lane": "demo", "what": "gpu", "begins": "now", "end": local(30)}
-    words = "An administrator must approve it."
+    words = "An administrator must approve it: it is longer than 1 h."
     assert words not in member.get("/book/expect/", form).content.decode()
     assert words in member.get("/book/expect/", form | {"end": local(90)}).content.decode()
 

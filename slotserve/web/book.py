@@ -73,10 +73,11 @@ def expect(request: HttpRequest) -> HttpResponse:
     is_ready_to_say = "what" in form.cleaned_data
     series = _preview(request, form, repeat, now) if is_ready_to_say else {}
     refusal = in_the_way(asked, standing) if is_ready_to_say and not series else None
+    is_shown = is_ready_to_say and not refusal
     context = {
-        "sentences": outlook(asked, now) if is_ready_to_say and not refusal else (),
+        "sentences": outlook(asked, member(request), now) if is_shown else (),
         "left": left_words(standing, asked.start or now),
-        "needs_approval": is_ready_to_say and must_wait(asked, standing),
+        "approval": must_wait(asked, standing) if is_shown else "",
         **_beside(request, asked.lane, form, refusal, now),
         **series,
     }

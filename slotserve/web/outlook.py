@@ -4,20 +4,21 @@ can begin, and whether the time is free. Reads and explains; the service decides
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from bookings.availability import closed_words, objection, obstacle
-from bookings.models import Booking, Kind, State
+from bookings.foretelling import Foretold, Why
+from bookings.foretold import foretold_of
 from bookings.policies import Standing
 from bookings.policy import Claim
+from bookings.policy_words import approval_words
 from bookings.refusals import Offering
 from bookings.situation import Closure
-from bookings.warmth import warm_at
-from lanes.estimates import load_estimates, mean_loads
+from lanes.estimates import mean_loads
 from lanes.fitting import is_too_large, warning
 from lanes.maintenance import within
-from lanes.models import Lane, Phase, Preset, Runtime
+from lanes.models import Lane, Preset
 from lanes.telling import moment
 
 
@@ -32,35 +33,29 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """What bears on the wait at the start of a slot."""
+class Load:
+    """What is known of a load: the model's name (empty: the whole GPU), and seconds."""
 
-    model: str  # its name; empty: the whole GPU
-    estimate: float  # seconds
-    is_measured: bool  # else a guess from the file's size
-    now: datetime
-    start: datetime
-    is_loaded: bool = False  # by now, or by the slot before
-    is_running: bool = False  # some model server runs now
-    before_ends: datetime | None = None  # the last slot that ends between now and the start
+    model: str
+    seconds: float = 0.0
+    is_measured: bool = True  # else a guess from the file's size
 
 
-def expectations(scene: Scene) -> list[str]:
-    """What will happen at the start of the slot, in sentences. Pure."""
-    if not scene.model:
-        return [_emptying(scene)]
-    load = (
-        _("%(model)s takes about %(time)s to load, as its last loads here did.")
-        if scene.is_measured
-        else _("%(model)s takes about %(time)s to load, guessed from the file's size.")
-    )
-    values = {"model": scene.model, "time": _seconds(scene.estimate)}
-    return [load % values, _waiting(scene)]
+def expectations(load: Load, found: Foretold, now: datetime) -> list[str]:
+    """What will happen at the start of the slot, in sentences. Pure but for the language."""
+    if not load.model:
+        return [_emptying(found)]
+    if found.why in {Why.SAME_BEFORE, Why.LOADED} and not found.waits:
+        return [_no_load(found)]
+    return [_estimate(load), _loading(found, now)]
 
 
-def outlook(asked: Asked, now: datetime) -> list[str]:
-    """The sentences about this wish."""
-    said = expectations(_scene(asked, now))
+def outlook(asked: Asked, owner: User, now: datetime) -> list[str]:
+    """The sentences about this wish of a member."""
+    seconds, found = foretold_of(asked.lane, owner, (asked.preset, asked.start, asked.end), now)
+    name = asked.preset.name if asked.preset else ""
+    pair = (asked.lane.pk, asked.preset.pk if asked.preset else 0)
+    said = expectations(Load(name, seconds, bool(mean_loads([pair]))), found, now)
     current = asked.preset.current if asked.preset else None
     if current and current.model_file.warning:
         said.insert(0, current.model_file.warning)
@@ -92,82 +87,81 @@ def in_the_way(asked: Asked, standing: Standing) -> Offering | None:
     return objection(standing, claim) or obstacle(standing, claim)
 
 
-def must_wait(asked: Asked, standing: Standing) -> bool:
-    """Whether an administrator has to approve it, as far as its times are known."""
+def must_wait(asked: Asked, standing: Standing) -> str:
+    """Why an administrator has to approve it, as far as its times are known; empty: none has to."""
     start = asked.start or standing.now
     end = asked.end if asked.end and asked.end > start else start
     preset = asked.preset.pk if asked.preset else None
-    claim = Claim(asked.lane.pk, start, end, preset)
-    return not standing.owner.is_staff and standing.judge.needs_approval(claim)
+    return approval_words(standing, Claim(asked.lane.pk, start, end, preset))
 
 
-def _waiting(scene: Scene) -> str:
-    """How much of the slot the load takes."""
-    if scene.is_loaded:
-        return _("It is loaded by then: your slot starts without a load.")
-    begins = max(scene.now, scene.before_ends or scene.now)
-    wait = (warm_at(begins, scene.estimate) - scene.start).total_seconds()
-    if wait <= 0:
-        return _("It is loaded before your slot starts.")
-    if scene.before_ends is not None:
-        words = _(
-            "Loading can only start when the slot before ends, at %(end)s: "
-            "about %(wait)s of your slot."
+def _estimate(load: Load) -> str:
+    words = (
+        _("%(model)s takes about %(time)s to load, as its last loads here did.")
+        if load.is_measured
+        else _(
+            "%(model)s takes about %(time)s to load, guessed from the file's size: it has never "
+            "been loaded here."
         )
-        return words % {"end": moment(scene.before_ends, scene.now), "wait": _seconds(wait)}
-    drain = _drain() if scene.is_running else ""
-    words = _("Loading starts at once and takes about %(wait)s of your slot.")
-    return words % {"wait": _seconds(wait)} + drain
+    )
+    return words % {"model": load.model, "time": _seconds(load.seconds)}
 
 
-def _emptying(scene: Scene) -> str:
-    lead = settings.SLOTSERVE_STOP_TIMEOUT_SECONDS + settings.SLOTSERVE_BUFFER_SECONDS
-    begins = max(scene.now, scene.before_ends or scene.now)
-    if (scene.start - begins).total_seconds() >= lead:
-        return _("No model server runs on the lane when your slot starts.")
-    if not scene.is_running and scene.before_ends is None:
+def _no_load(found: Foretold) -> str:
+    if found.why is Why.SAME_BEFORE:
+        return _("No reload: the same model runs before you.")
+    return _("No reload: it is loaded by then.")
+
+
+def _loading(found: Foretold, now: datetime) -> str:
+    """When it is warm, or how much of the slot the load takes and why."""
+    if not found.waits and not found.drained:
+        return _("Warm at %(moment)s, before your slot starts.") % _warm_at(found, now)
+    words = {
+        Why.OTHER_BEFORE: _(
+            "The first %(wait)s of your slot are loading, because the slot before runs another "
+            "model."
+        ),
+        Why.GPU_BEFORE: _(
+            "The first %(wait)s of your slot are loading, because the slot before has the whole "
+            "GPU."
+        ),
+        Why.CLOSED_BEFORE: _(
+            "The first %(wait)s of your slot are without a model, because of maintenance."
+        ),
+        Why.OWNER_CHANGES: _(
+            "The first %(wait)s of your slot are loading, because this lane restarts its server "
+            "for each owner."
+        ),
+    }
+    otherwise = _("The first %(wait)s of your slot are loading, which starts at once.")
+    said = words.get(found.why, otherwise) % {"wait": _seconds(found.waits)}
+    return f"{said} {_('Warm at %(moment)s.') % _warm_at(found, now)}{_drain(found)}"
+
+
+def _warm_at(found: Foretold, now: datetime) -> dict[str, str]:
+    """To the second, as far as an estimate is worth it."""
+    return {"moment": moment(found.warm_at.replace(microsecond=0), now)}
+
+
+def _emptying(found: Foretold) -> str:
+    if found.why is Why.CLOSED_BEFORE:
+        return _("The lane is under maintenance at the start of your slot.")
+    if found.why in {Why.LOADED, Why.SAME_BEFORE}:
         return _("No model server runs on the lane: the GPU is yours at once.")
-    return _("The model server is stopped when your slot starts.") + _drain()
+    if not found.waits and not found.drained:
+        return _("No model server runs on the lane when your slot starts.")
+    return _("The model server is stopped when your slot starts.") + _drain(found)
 
 
-def _drain() -> str:
+def _drain(found: Foretold) -> str:
+    if not found.drained:
+        return ""
     words = _("Running requests may finish first, for up to %(seconds)g s.")
-    return " " + words % {"seconds": settings.SLOTSERVE_DRAIN_SECONDS}
+    return " " + words % {"seconds": found.drained}
 
 
 def _seconds(value: float) -> str:
     if value < 120:
         return f"{value:.0f} s"
     return _("%(minutes).0f minutes") % {"minutes": value / 60}
-
-
-def _scene(asked: Asked, now: datetime) -> Scene:
-    start = max(asked.start or now, now)
-    before = _slot_before(asked.lane, start, now)
-    preset = asked.preset
-    pair = (asked.lane.pk, preset.pk if preset else 0)
-    runs = Runtime.objects.filter(lane=asked.lane, ended_at=None).exists()
-    return Scene(
-        model=preset.name if preset else "",
-        estimate=load_estimates([pair]).get(pair, 0.0),
-        is_measured=bool(mean_loads([pair])),
-        now=now,
-        start=start,
-        is_loaded=preset is not None and _is_loaded(asked.lane, preset, before),
-        is_running=runs,
-        before_ends=before.end if before else None,
-    )
-
-
-def _slot_before(lane: Lane, start: datetime, now: datetime) -> Booking | None:
-    """The last confirmed slot between now and the start; pending ones load nothing."""
-    slots = Booking.objects.filter(lane=lane, state=State.CONFIRMED, end__gt=now, end__lte=start)
-    return slots.select_related("preset").order_by("-end").first()
-
-
-def _is_loaded(lane: Lane, preset: Preset, before: Booking | None) -> bool:
-    """Whether the slot before runs this preset, or, without one, whether it is ready now."""
-    if before is not None:
-        return before.kind == Kind.MODEL and before.preset_id == preset.pk
-    ready = Runtime.objects.filter(lane=lane, ended_at=None, phase=Phase.READY)
-    return ready.filter(revision=preset.current_id).exists()
