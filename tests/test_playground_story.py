@@ -66,15 +66,15 @@ def test_the_real_model_streams_is_stopped_and_forgotten(page: Page, up: Up) -> 
     page.get_by_label("Your message").fill("Say one sentence about the sea.")
     page.keyboard.press("Enter")
     answer = page.locator(".turn-assistant .turn-text")
-    expect(answer).to_contain_text(re.compile("[a-z]{3}"), timeout=MODEL_MS)
+    expect(answer).to_contain_text(re.compile(r"\S"), timeout=MODEL_MS)
     figures = page.locator(".pane-figures")
     expect(figures).to_contain_text(re.compile(r"[\d.]+ tokens/s · \d+ tokens"), timeout=MODEL_MS)
 
     page.route(re.compile(f":{up.ports[1]}/"), without_an_end)
     page.get_by_label("Most tokens").fill("4000")
-    page.get_by_label("Your message").fill("Count from one to a thousand, in words.")
+    page.get_by_label("Your message").fill("Tell a long story about a ship.")
     page.keyboard.press("Enter")
-    expect(answer.nth(1)).to_contain_text(re.compile("[a-z]{3}"), timeout=MODEL_MS)
+    expect(answer.nth(1)).to_contain_text(re.compile(r"\S"), timeout=MODEL_MS)
     page.keyboard.press("Escape")
     expect(page.locator(".turn-note")).to_have_text("Stopped.")
 
