@@ -19,6 +19,7 @@ from slotserve.web import (
     catalogue,
     gpus,
     hosts,
+    icon,
     invitations,
     lane_history,
     lanes,
@@ -55,6 +56,7 @@ handler500 = "slotserve.api.fallback.server_error"
 urlpatterns = [
     path("", lanes.overview, name="overview"),
     path("events/", live.events, name="events"),
+    path("favicon.ico", icon.icon, name="icon"),
     path("lanes/<str:slug>/", lanes.lane, name="lane"),
     path("lanes/<str:slug>/choose/", lanes.choose, name="choose"),
     path("lanes/<str:slug>/clear-choice/", lanes.clear_choice, name="clear-choice"),

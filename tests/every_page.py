@@ -139,7 +139,7 @@ NO_PAGES = {
     "booking-unshare booking-transfer",
     "a part of a page": "lane-gpus lane-gpu-day expect preview-new-preset preview-preset "
     "announcements-now booking-load",
-    "read by programs": "events calendar-events calendar-feed calendar-file push-worker "
+    "read by programs": "events icon calendar-events calendar-feed calendar-file push-worker "
     "usage-export audit-export ready mfa_login_webauthn mfa_download_recovery_codes",
     "leads elsewhere unless somebody is in the middle of it": "accept-invitation "
     "account_set_password "
