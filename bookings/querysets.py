@@ -27,6 +27,10 @@ class BookingQuerySet(models.QuerySet["Booking"]):
             return self.none()
         if user.is_staff:
             return self.all()
+        return self.usable_by(user)
+
+    def usable_by(self, user: User) -> Self:
+        """Those in whose slots this person may call the lane: their own, those shared with them."""
         return self.filter(models.Q(owner=user) | models.Q(pk__in=_shared_with(user)))
 
     def shared_with(self, user: User) -> Self:
@@ -60,6 +64,6 @@ class WaitingQuerySet(models.QuerySet["Waiting"]):
     """Members who wait."""
 
     def unserved(self, now: datetime) -> Self:
-        """Those that may still be given time, in their order."""
-        still = self.filter(hold=None, left_at=None, closes__gt=now)
+        """Those of members that may still be given time, in their order."""
+        still = self.filter(hold=None, left_at=None, closes__gt=now, owner__is_active=True)
         return still.order_by("created_at", "pk")

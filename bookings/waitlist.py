@@ -74,6 +74,12 @@ def leave(waiting: Waiting, *, actor: User) -> Waiting | Refusal:
     return waiting
 
 
+def leave_all(owner: User) -> None:
+    """Have a member who is removed wait for nothing any more."""
+    now = clock.database_now()
+    Waiting.objects.filter(owner=owner, hold=None, left_at=None).update(left_at=now)
+
+
 def confirm(booking: Booking, *, actor: User) -> Answer:
     """Make a booking of a hold: pending where rules want approval.
 

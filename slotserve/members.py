@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from bookings import services
+from bookings import services, waitlist
 from bookings.models import Booking
 from bookings.states import Status
 from gateway.models import ApiToken
@@ -69,7 +69,7 @@ def save_member(
 
 
 def remove_member(person: User, *, actor: User, releases: bool) -> Removed | Refusal:
-    """Let somebody in no more: ends sessions, revokes tokens, cancels what is booked.
+    """Let somebody in no more: ends sessions and waits, revokes tokens, cancels what is booked.
 
     `releases` ends the booking in progress as well. History stays, and so does the row. First the
     person is shut out, so that nothing new is booked; safe to repeat when it stopped half-way.
@@ -86,6 +86,7 @@ def remove_member(person: User, *, actor: User, releases: bool) -> Removed | Ref
         if held.is_active:
             audit.note("member.removed", actor, about_member(held))
         revoked = _shut_out(held)
+        waitlist.leave_all(held)
         ticks.plan_soon()
     given_back, kept = _give_back(person, actor, releases=releases)
     if person.email:

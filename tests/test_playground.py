@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
+from bookings.models import Booking, BookingShare
 from gateway.browser_tokens import LIFETIME, MOST_LIVING, make_browser_token
 from gateway.edge.cors import SETTING, own_origins, read_origins
 from gateway.models import ApiToken
@@ -144,6 +145,11 @@ def test_it_begins_with_the_viewers_own_slot_then_with_what_runs() -> None:
     assert (found["chosen"], found["beside"]) == ("c", "a")
     assert [lane.slug for lane in found["lanes"]] == ["a", "b", "c"]
     assert window(alice).get("/playground/?lane=a").context["chosen"] == "a"
+    guest = builders.person("guest")
+    assert window(guest).get("/playground/").context["chosen"] == "b"
+    slot = Booking.objects.get(lane=mine)
+    BookingShare.objects.create(booking=slot, member=guest, added_at=now)
+    assert window(guest).get("/playground/").context["chosen"] == "c"
 
 
 @db

@@ -13,6 +13,7 @@ from bookings.waitlist import Wanted
 from bookings.waitlist_keeping import end_holds, offer_freed
 from lanes.models import Lane, LaneEvent, Maintenance
 from lanes.refusals import Refusal
+from slotserve.members import remove_member
 from tests import builders
 from tests.booking_cast import ask, booked, code, done
 from tests.builders import at
@@ -132,6 +133,20 @@ class TestHolding:
         wait("ada", lane)
         assert offer_freed(at(0)) == 1
         assert holds() == [("ada", at(150))]
+
+    @pytest.mark.parametrize("is_removed", [True, False], ids=["removed", "locked out"])
+    def test_who_is_no_member_any_more_keeps_nobody_waiting(
+        self, lane: Lane, is_removed: bool
+    ) -> None:
+        gone = wait("ada", lane, minutes=180).owner
+        wait("bob", lane)
+        if is_removed:
+            remove_member(gone, actor=builders.administrator(), releases=True)
+            User.objects.filter(pk=gone.pk).update(is_active=True)  # who comes back waits anew
+        else:
+            User.objects.filter(pk=gone.pk).update(is_active=False)
+        assert offer_freed(at(0)) == 1
+        assert holds() == [("bob", at(60))]
 
     def test_a_lane_that_is_disabled_gives_nothing(self, lane: Lane) -> None:
         wait("ada", lane)

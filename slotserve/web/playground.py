@@ -37,7 +37,7 @@ class LaneChoice:
     slug: str
     name: str
     preset: str  # that it should run; empty: none
-    is_mine: bool  # in this person's slot
+    is_mine: bool  # in this person's slot, or one shared with them
 
 
 @members_only
@@ -75,8 +75,8 @@ def token(request: HttpRequest) -> HttpResponse:
 
 def lane_choices(viewer: User, now: datetime) -> list[LaneChoice]:
     """The lanes that take bookings, by name; two queries."""
-    mine = Booking.objects.filter(
-        owner=viewer, state=State.CONFIRMED, start__lte=now, confirmed_at__lte=now, end__gt=now
+    mine = Booking.objects.usable_by(viewer).filter(
+        state=State.CONFIRMED, start__lte=now, confirmed_at__lte=now, end__gt=now
     )
     own = set(mine.order_by().values_list("lane_id", flat=True))
     rows = Lane.objects.filter(enabled=True).order_by("name", "pk")
