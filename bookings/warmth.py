@@ -6,12 +6,15 @@ what model servers did.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from bookings.closures import pieces
 from bookings.planner_rules import preload_from, worthwhile_until
-from bookings.situation import Claim, Margins, Target
+from bookings.situation import Claim, Closure, Margins, Target
+
+NOBODY = 0  # whose maintenance is
 
 
 class BandKind(StrEnum):
@@ -43,6 +46,7 @@ class Course:
     idle: Target | None  # what runs between slots
     margins: Margins
     drain: float  # seconds, at most
+    closures: tuple[Closure, ...] = ()  # maintenance not over then, by start; each with its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,33 @@ def warm_at(begins: datetime, load_seconds: float, drain_seconds: float = 0.0) -
 
 
 def bands(course: Course) -> list[Band]:
-    """The bands before each slot, and after the last one, by time."""
+    """The bands before each slot, and after the last one, by time; none in maintenance, before
+    which a lane is emptied."""
+    if not course.closures:
+        return _bands(course, course.claims)
+    empty = (
+        Claim(NOBODY, NOBODY, closure.start, closure.end, closure.start, None)
+        for closure in course.closures
+        if closure.end is not None
+    )
+    claims = [*pieces(course.claims, course.closures), *empty]
+    found = _bands(course, sorted(claims, key=lambda claim: claim.start))
+    for closure in course.closures:
+        found = [part for band in found for part in _outside(band, closure)]
+    return found
+
+
+def _outside(band: Band, closure: Closure) -> Iterator[Band]:
+    if band.start < closure.start:
+        yield replace(band, end=min(band.end, closure.start))
+    if closure.end is not None and band.end > closure.end:
+        yield replace(band, start=max(band.start, closure.end))
+
+
+def _bands(course: Course, claims: Iterable[Claim]) -> list[Band]:
     at, loaded = course.begins, course.loaded
     found: list[Band] = []
-    for claim in course.claims:
+    for claim in claims:
         begins, meanwhile = _turn(course, claim, at, loaded)
         if meanwhile != loaded:
             found += _idle(course, at, loaded, until=begins)

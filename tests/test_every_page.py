@@ -31,9 +31,9 @@ QUERIES = {
     "log": HEAD + 4,  # lanes, cards, servers (2)
     "book?lane=atlas-0": HEAD + 8,  # clock, lanes (5), cards, presets
     "calendar": HEAD
-    + 9,  # clock, maintenance, lanes, bookings (2), servers, choices, estimates, presets
-    # clock, maintenance, lanes, bookings (2), servers, choices, estimates, presets:
-    "calendar?view=day&as=list": HEAD + 9,
+    + 10,  # clock, maintenance (2), lanes, bookings (2), servers, choices, estimates, presets
+    # clock, maintenance (2), lanes, bookings (2), servers, choices, estimates, presets:
+    "calendar?view=day&as=list": HEAD + 10,
     "calendar?view=month&as=picture": HEAD
     + 6,  # clock, maintenance, lanes, bookings (2), sentences
     "calendar-booking": HEAD + 2,  # clock, bookings

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookings.planner import decide
-from bookings.situation import Claim, Margins, Situation, Standing, Target
+from bookings.situation import Claim, Closure, Margins, Situation, Standing, Target
 from bookings.warmth import Band, BandKind, Course, bands, warm_at
 from tests.builders import at
 
@@ -147,3 +147,35 @@ def test_bands_say_whose_slot_they_are_for() -> None:
     assert bands(course(claim(60, 120)))[0] == Band(
         BandKind.DRAIN, at(57), at(57.5), "large", booking_id=1
     )
+
+
+def test_maintenance_empties_a_lane_before_and_what_is_left_of_a_slot_loads_after_it() -> None:
+    closure = Closure(at(90), at(150))
+    assert told(course(claim(60, 180), closures=(closure,))) == [
+        ("drain", 57, 57.5, "large"),
+        ("load", 57.5, 59, "large"),
+        ("warm", 59, 60, "large"),
+        ("load", 150, 151.5, "large"),
+        ("drain", 180, 180.5, "small"),
+        ("load", 180.5, 181, "small"),
+    ]
+    free = told(course(closures=(closure,)))
+    assert [band[:2] for band in free] == [("drain", 88 + 2 / 3), ("load", 150)]
+
+
+@given(
+    st.lists(st.integers(0, 90), min_size=2, max_size=8),
+    st.lists(st.integers(0, 300), min_size=2, max_size=6, unique=True),
+)
+def test_no_band_lies_in_maintenance(gaps: list[int], edges: list[int]) -> None:
+    claims, minute = [], 0
+    for number, gap in enumerate(gaps):
+        claims.append(claim(minute + gap, minute + gap + 20, (SMALL, LARGE, None)[number % 3]))
+        minute += gap + 20
+    times = sorted(edges)
+    closures = tuple(
+        Closure(at(start), at(end)) for start, end in zip(times[::2], times[1::2], strict=False)
+    )
+    for band in bands(course(*claims, closures=closures)):
+        assert band.start < band.end
+        assert not any(band.start < each.end and each.start < band.end for each in closures)  # type: ignore[operator]

@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from bookings.models import Booking
-from lanes.models import Lane, LoadRecord, Phase, Preset
+from lanes.models import Lane, LoadRecord, Maintenance, Phase, Preset
 from slotserve.live.reading import bookings_digest
 from tests import browser_pages as pages
 from tests import builders
@@ -113,6 +113,28 @@ def test_what_servers_did_is_drawn_as_it_was(member: Client, lane: Lane) -> None
         ("drain", "11:30:40", "11:31:00"),
         ("warm", "10:58:00", "11:00:00"),
     ]
+
+
+def test_bands_end_where_maintenance_begins(member: Client, lane: Lane) -> None:
+    Maintenance.objects.create(lane=lane, start=at(58), end=at(90), reason="new fans")
+    book(lane, 60, 120)
+    bands = [(b["kind"], b["start"][11:], b["end"][11:]) for b in read(member)["bands"]]
+    assert bands[0] == ("maintenance", "12:58:00", "13:30:00")
+    assert ("load", "13:30:00", "13:31:30") in bands
+    for kind, start, end in bands[1:]:
+        assert end <= "12:58:00" or start >= "13:30:00", kind
+
+
+def test_a_hold_is_not_told_as_waiting_for_approval(member: Client, lane: Lane) -> None:
+    mine = builders.person("member")
+    hold = book(lane, 60, 120, owner=mine, state="held", held_until=at(10))
+    (event,) = read(member)["events"]
+    assert event["kinds"] == ["mine", "held"]
+    assert "held for whoever waited, until it is confirmed" in event["label"]
+    assert "seen" not in event
+    text = member.get("/calendar/", DAY).content.decode()
+    assert "held, not confirmed yet" in text
+    assert f"/calendar/bookings/{hold.pk}/move/" not in text
 
 
 @pytest.mark.parametrize(
@@ -244,8 +266,8 @@ def test_the_page_asks_the_same_of_any_number(
         book(builders.lane(default_preset=lane.default_preset), 60 * number, 60 * number + 50)
     member.get("/calendar/", DAY)  # the first page of a session keeps the member's zone
     # Session, user, unread notices, announcements; lanes; bookings of the page, bookings before
-    # them; runtimes, choices, load history, files' sizes; maintenance.
-    with django_assert_num_queries(12):
+    # them; maintenance; runtimes, choices, load history, files' sizes; maintenance in words.
+    with django_assert_num_queries(13):
         member.get("/calendar/", DAY)
 
 

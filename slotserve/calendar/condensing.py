@@ -1,10 +1,9 @@
 """How many bookings that would be too narrow to read become one. Pure."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import groupby
 
 from bookings.wall_clock import DAY, day_start
 from slotserve.calendar.entries import Block, Booked
@@ -30,35 +29,39 @@ def condense(rows: Iterable[Booked], viewer: int, span: Span) -> Iterator[Booked
     """The same, with what would be too narrow put together; the viewer's own stay. `rows` are by
     lane, then start."""
     density = DENSITIES[span.view]
-    days = [day_start(span.first + n * DAY, span.zone) for n in range(span.days)]
-
-    def lane_day(row: Booked) -> tuple[int, int]:
-        return row.lane_id, bisect_right(days, row.start)
-
-    for _, group in groupby(rows, lane_day):
-        day = list(group)
+    for day in _lane_days(rows, span):
         others = [row for row in day if row.owner_id != viewer]
         if len(others) <= density.most:
             yield from day
         else:
             yield from (row for row in day if row.owner_id == viewer)
-            yield from map(_together, _runs(others, density.gap))
+            yield from _runs(others, density.gap)
 
 
-def _runs(rows: Iterable[Booked], gap: timedelta) -> Iterator[list[Booked]]:
-    """Stretches in which each starts soon after the one before ends."""
-    run: list[Booked] = []
+def _lane_days(rows: Iterable[Booked], span: Span) -> Iterator[list[Booked]]:
+    """The rows of each lane and day."""
+    starts = [day_start(span.first + n * DAY, span.zone) for n in range(span.days + 1)]
+    lane, ends, day = 0, starts[0], list[Booked]()
     for row in rows:
-        if run and row.start - run[-1].end > gap:
-            yield run
-            run = []
-        run.append(row)
-    if run:
-        yield run
+        if row.lane_id != lane or row.start >= ends:
+            yield day
+            lane, day = row.lane_id, []
+            ends = starts[min(bisect_right(starts, row.start), span.days)]
+        day.append(row)
+    yield day
 
 
-def _together(run: list[Booked]) -> Booked | Block:
+def _runs(rows: Sequence[Booked], gap: timedelta) -> Iterator[Booked | Block]:
+    """Stretches in which each starts soon after the one before ends, as one."""
+    first = 0
+    for number in range(1, len(rows) + 1):
+        if number == len(rows) or rows[number].start - rows[number - 1].end > gap:
+            yield _together(rows[first:number])
+            first = number
+
+
+def _together(run: Sequence[Booked]) -> Booked | Block:
     if len(run) == 1:
         return run[0]
-    seconds = sum((row.end - row.start).total_seconds() for row in run)
-    return Block(run[0], run[-1], len(run), seconds)
+    booked = sum((row.end - row.start for row in run), timedelta())
+    return Block(run[0], run[-1], len(run), booked.total_seconds())

@@ -59,5 +59,6 @@ class Entry:
     what: str  # the preset's name; empty: the whole GPU
     is_mine: bool
     is_pending: bool
+    is_held: bool  # for who waited, until it is confirmed
     is_editable: bool  # by the reader, now
     is_begun: bool  # its start stays

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -18,7 +18,7 @@ from lanes.models import Lane
 from slotserve.calendar import reading, words
 from slotserve.calendar.condensing import condense
 from slotserve.calendar.entries import Block, Booked, Entry
-from slotserve.calendar.reading import Sought
+from slotserve.calendar.reading import Closed, Sought
 from slotserve.calendar.spans import Span, View, offset_words
 from slotserve.calendar.telling import Teller
 from slotserve.calendar.warming import lane_bands
@@ -40,13 +40,14 @@ def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any
     inside = [row for row in rows if row.end > start and row.start < end]
     shown = list(condense(sorted(inside, key=attrgetter("lane_id")), user.pk, span))
     known = _bearing(rows, shown, span)
-    bands = lane_bands(lanes, known, start, end, now)
+    closed = reading.closed(lanes, start - margin, end + margin)
+    bands = lane_bands(lanes, known, closed, (start, end), now)
     pen = _Pen(span, user, now, {lane.pk: lane for lane in lanes}, Teller(span.zone))
     return {
         **_frame(span, now),
         "lanes": [_lane(lane) for lane in lanes],
         "events": _events(shown, pen, of_slots(bands)),
-        "bands": [*_closed(lanes, span), *_bands(bands, shown, pen)],
+        "bands": [*_closed(closed, pen), *_bands(bands, shown, pen)],
     }
 
 
@@ -62,12 +63,21 @@ class _Pen:
 
 
 def _bearing(rows: Iterable[Booked], shown: Iterable[Booked | Block], span: Span) -> list[Booked]:
-    """What bears on bands that are shown: not what is within a block, where none are."""
-    ends = set()
-    for one in shown:
-        ends |= {one.first.pk, one.last.pk} if isinstance(one, Block) else {one.pk}
+    """What bears on bands that are shown, by start: of a block, within which none are, its ends."""
     start, end = span.start, span.end
-    return [row for row in rows if row.pk in ends or row.end <= start or row.start >= end]
+    around = [row for row in rows if row.end <= start or row.start >= end]
+    within = chain.from_iterable(_ends(one) for one in shown)
+    return sorted([*around, *within], key=attrgetter("start"))
+
+
+def _ends(one: Booked | Block) -> Sequence[Booked]:
+    """One that has the whole time of a block, if the same preset is loaded at both its ends."""
+    if not isinstance(one, Block):
+        return (one,)
+    first, last = one.first, one.last
+    if (first.preset_id, first.state) == (last.preset_id, last.state):
+        return (first._replace(end=last.end),)
+    return first, last
 
 
 def _frame(span: Span, now: datetime) -> dict[str, Any]:
@@ -98,14 +108,15 @@ def _events(
     for one in sorted(shown, key=attrgetter("start", "lane_id")):
         lane = pen.lanes[one.lane_id]
         if isinstance(one, Block):
-            said.append(_said(one, lane, pen, key=f"{lane.slug}-{exact(one.start)}"))
+            said.append(_said(one, lane, pen, key=f"{lane.slug}-{pen.teller.exact(one.start)}"))
             continue
         entry = reading.entry_of(one, lane.slug, pen.user, pen.now)
         event = _said(entry, lane, pen, key=str(entry.pk))
         if spoken := pen.teller.warm(ahead.get(entry.pk, ()), entry.start):
             event["label"] += f", {spoken}"
         if entry.is_editable:
-            event["seen"] = {"start": exact(one.start), "end": exact(one.end), "lane": lane.slug}
+            moments = pen.teller.exact(one.start), pen.teller.exact(one.end)
+            event["seen"] = {"start": moments[0], "end": moments[1], "lane": lane.slug}
             event["begun"] = entry.is_begun
         said.append(event)
     return said
@@ -139,8 +150,8 @@ def _kinds(entry: Entry | Block) -> list[str]:
     if isinstance(entry, Block):
         return ["block"]
     kinds = ["mine" if entry.is_mine else "other"]
-    if entry.is_pending:
-        kinds.append("pending")
+    if entry.is_pending or entry.is_held:
+        kinds.append("pending" if entry.is_pending else "held")
     if not entry.what:
         kinds.append("gpu")
     return kinds
@@ -182,25 +193,21 @@ def _band(band: Band, lane: str, pen: _Pen) -> dict[str, Any]:
     }
 
 
-def _closed(lanes: Sequence[Lane], span: Span) -> list[dict[str, Any]]:
-    """Maintenance in the span, as bands; one query."""
-    slugs = {lane.pk: lane.slug for lane in lanes}
+def _closed(closed: Iterable[Closed], pen: _Pen) -> list[dict[str, Any]]:
+    """Maintenance in the span, as bands."""
+    first, last = pen.span.start, pen.span.end
     return [
         {
-            "lane": slugs[row.lane_id],
+            "lane": pen.lanes[row.lane_id].slug,
             "kind": "maintenance",
-            "start": _wall(max(start, span.start), span),
-            "end": _wall(min(end, span.end), span),
-            "words": words.closed_words(row, span.zone),
+            "start": pen.teller.wall(max(start, first)),
+            "end": pen.teller.wall(min(end, last)),
+            "words": words.closed_words(row, pen.span.zone),
         }
-        for row, start, end in reading.closed(lanes, span.start, span.end)
+        for row, start, end in closed
+        if start < last and end > first
     ]
 
 
 def _wall(moment: datetime, span: Span) -> str:
     return wall_of(moment, span.zone).isoformat(timespec="seconds")
-
-
-def exact(moment: datetime) -> str:
-    """A moment as its row has it."""
-    return moment.astimezone(UTC).isoformat()

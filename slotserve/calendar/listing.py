@@ -39,7 +39,7 @@ class Listing:
 
 
 def listing(span: Span, sought: Sought, user: User, now: datetime, page: int) -> Listing:
-    """The page of this number, from 1; seven queries, two when nothing is booked."""
+    """The page of this number, from 1; eight queries, two when nothing is booked."""
     lanes = reading.lanes_of(sought)
     first = (page - 1) * ROWS
     found = reading.held(lanes, span.start, span.end)[first : first + ROWS + 1]
@@ -60,8 +60,10 @@ def _lines(entries: list[tuple[Lane, Entry]], span: Span, now: datetime) -> list
     lanes = list({lane.pk: lane for lane, _ in entries}.values())
     start = min(entry.start for _, entry in entries)
     end = max(entry.start for _, entry in entries) + timedelta(seconds=1)
-    near = reading.booked(reading.held(lanes, start - reading.reach(), end), now)
-    ahead = of_slots(lane_bands(lanes, near, start - reading.reach(), end + reading.reach(), now))
+    within = start - reading.reach(), end + reading.reach()
+    near = reading.booked(reading.held(lanes, within[0], end), now)
+    closed = reading.closed(lanes, *within)
+    ahead = of_slots(lane_bands(lanes, near, closed, within, now))
     teller = Teller(span.zone)
     return [
         Line(

@@ -53,6 +53,9 @@ COLUMNS = (
 )
 
 
+Closed = tuple[Maintenance, datetime, datetime]  # with the times that it has or had
+
+
 class Ran(NamedTuple):
     """A model server's row."""
 
@@ -110,11 +113,9 @@ def held(lanes: Collection[Lane], start: datetime, end: datetime) -> QuerySet[Bo
     return found.filter(lane__in=[lane.pk for lane in lanes]).order_by("start", "pk")
 
 
-def closed(
-    lanes: Collection[Lane], start: datetime, end: datetime
-) -> list[tuple[Maintenance, datetime, datetime]]:
-    """Maintenance in [start, end) of these lanes, with the times that it has or had; one query."""
-    found = within(start, end, [lane.pk for lane in lanes])
+def closed(lanes: Collection[Lane], start: datetime, end: datetime) -> list[Closed]:
+    """Maintenance in [start, end) of these lanes by start, up to then; one query."""
+    found = within(start, end, [lane.pk for lane in lanes]).order_by("start")
     return [(row, row.start, min(row.ended_at or end, row.end or end)) for row in found]
 
 
@@ -150,8 +151,9 @@ def entry_of(row: Booked, lane: str, user: User, now: datetime) -> Entry:
         who=shown_name(row.owner, user),
         what="" if row.kind == Kind.GPU else row.preset_name or "",
         is_mine=is_mine,
-        is_pending=row.state in {State.PENDING, State.HELD},
-        is_editable=(is_mine or user.is_staff) and row.end > now,
+        is_pending=row.state == State.PENDING,
+        is_held=row.state == State.HELD,
+        is_editable=(is_mine or user.is_staff) and row.end > now and row.state != State.HELD,
         is_begun=row.state == State.CONFIRMED and (row.late or row.start) <= now,
     )
 

@@ -2,7 +2,7 @@
 translated and formatted once."""
 
 from collections.abc import Iterable
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import cache, partial
 
 from django.utils.translation import gettext as _
@@ -20,6 +20,7 @@ class Teller:
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
         self._you, self._gpu, self._waits = _("You"), _("whole GPU"), _("waits for approval")
+        self._held = _("held for whoever waited, until it is confirmed")
         self._hours, self._warm = _("%(hours).1f hours booked"), _("warm at %(time)s")
         self._bands = {
             BandKind.DRAIN: _("Running requests may finish, %(start)s to %(end)s at the latest"),
@@ -28,7 +29,9 @@ class Teller:
         }
         self._day = cache(words.day_words)
         self._clocks = cache(partial(words.clocks, zone=zone))
+        self.times = cache(self._times)
         self.wall = cache(self._wall)
+        self.exact = cache(exact)
         self._count = cache(_count)
         self._late = cache(_late)
 
@@ -43,9 +46,10 @@ class Teller:
         said = f"{self.title(one)}, {lane}, {self.times(one.start, one.end)}"
         if isinstance(one, Block):
             return f"{said}, {self._hours % {'hours': one.seconds / 3600}}"
-        return f"{said}, {self._waits}" if one.is_pending else said
+        state = self._waits if one.is_pending else self._held if one.is_held else ""
+        return f"{said}, {state}" if state else said
 
-    def times(self, start: datetime, end: datetime) -> str:
+    def _times(self, start: datetime, end: datetime) -> str:
         """From when to when, with the day."""
         midnight = start.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
         return f"{self._day(midnight)} {self._clocks(start, end)}"
@@ -69,6 +73,11 @@ class Teller:
     def _wall(self, moment: datetime) -> str:
         """What clocks of the zone show, to the second: no offset."""
         return wall_of(moment, self._zone).isoformat(timespec="seconds")
+
+
+def exact(moment: datetime) -> str:
+    """A moment as its row has it."""
+    return moment.astimezone(UTC).isoformat()
 
 
 def _count(count: int) -> str:

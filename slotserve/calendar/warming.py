@@ -1,7 +1,7 @@
 """When models of some lanes drain, load and are warm: what was recorded, then what is expected."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -9,13 +9,13 @@ from django.conf import settings
 
 from bookings.facts import margins
 from bookings.models import Kind, State
-from bookings.situation import Claim, Target
+from bookings.situation import Claim, Closure, Target
 from bookings.warmth import Band, Course, Run, bands, recorded
 from lanes import estimates
 from lanes.models import Lane, ManualChoice, Phase
 from slotserve.calendar import reading
 from slotserve.calendar.entries import Booked
-from slotserve.calendar.reading import Ran
+from slotserve.calendar.reading import Closed, Ran
 
 LOADED = (Phase.STARTING, Phase.READY)
 
@@ -30,15 +30,21 @@ class Known:
     runs: Mapping[int, list[Ran]]
     choices: Mapping[int, ManualChoice]
     seconds: Mapping[tuple[int, int], float]  # expected of a load, by lane and preset
+    closures: Mapping[int, list[Closure]]
     targets: dict[tuple[int, int], Target] = field(default_factory=dict)  # made so far
 
 
 def lane_bands(
-    lanes: Sequence[Lane], rows: Collection[Booked], start: datetime, end: datetime, now: datetime
+    lanes: Sequence[Lane],
+    rows: Collection[Booked],
+    closed: Iterable[Closed],
+    within: tuple[datetime, datetime],
+    now: datetime,
 ) -> dict[int, list[Band]]:
-    """The bands in [start, end), by lane; four queries. `rows` are by start
-    and reach back by `reading.reach()`."""
-    known = _known(lanes, rows, start, end, now)
+    """The bands in [start, end), by lane; four queries. `rows` are by start, and like `closed`
+    reach back by `reading.reach()`."""
+    start, end = within
+    known = _known(lanes, rows, closed, within, now)
     found = {lane.pk: [*_past(lane, known), *_future(lane, known)] for lane in lanes}
     return {
         pk: [band for band in drawn if band.start < end and band.end > start]
@@ -47,8 +53,13 @@ def lane_bands(
 
 
 def _known(
-    lanes: Sequence[Lane], rows: Collection[Booked], start: datetime, end: datetime, now: datetime
+    lanes: Sequence[Lane],
+    rows: Collection[Booked],
+    closed: Iterable[Closed],
+    within: tuple[datetime, datetime],
+    now: datetime,
 ) -> Known:
+    start, end = within
     by_lane = defaultdict(list)
     for row in rows:
         if row.state == State.CONFIRMED:
@@ -61,7 +72,10 @@ def _known(
     pairs |= {(lane.pk, lane.default_preset_id) for lane in lanes if lane.default_preset_id}
     pairs |= {(pk, choice.preset_id) for pk, choice in chosen.items() if choice.preset_id}
     pairs |= {(run.lane_id, run.preset_id) for found in runs.values() for run in found}
-    return Known(now, start, by_lane, runs, chosen, estimates.load_estimates(pairs))
+    closures = defaultdict(list)
+    for maintenance, begins, ends in closed:
+        closures[maintenance.lane_id].append(Closure(begins, ends))
+    return Known(now, start, by_lane, runs, chosen, estimates.load_estimates(pairs), closures)
 
 
 def _past(lane: Lane, known: Known) -> list[Band]:
@@ -94,6 +108,9 @@ def _future(lane: Lane, known: Known) -> list[Band]:
             idle=idle,
             margins=margins(),
             drain=settings.SLOTSERVE_DRAIN_SECONDS,
+            closures=tuple(
+                each for each in known.closures.get(lane.pk, ()) if each.end and each.end > begins
+            ),
         )
     )
 

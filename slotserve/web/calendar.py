@@ -20,12 +20,13 @@ from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.api.errors import STATUS_OF
 from slotserve.calendar import moving, reading, words
-from slotserve.calendar.feed import exact, feed
+from slotserve.calendar.feed import feed
 from slotserve.calendar.listing import listing
 from slotserve.calendar.month_page import month_page
 from slotserve.calendar.moving import Wish
 from slotserve.calendar.reading import Sought
 from slotserve.calendar.spans import Span, View, read_day, read_view, span_of
+from slotserve.calendar.telling import exact
 from slotserve.live.reading import bookings_digest
 from slotserve.web.access import members_only
 from slotserve.web.answers import member

@@ -19,7 +19,7 @@ from bookings.wall_clock import wall_of
 from lanes.models import Lane
 from lanes.refusals import Refusal
 from slotserve.calendar import moving, words
-from slotserve.calendar.feed import exact
+from slotserve.calendar.telling import exact
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
 from slotserve.web.calendar import back_to
