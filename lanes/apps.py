@@ -1,8 +1,10 @@
 """The lanes app."""
 
 from django.apps import AppConfig
-from django.core.checks import register
+from django.core.checks import Tags, register
+from django.db.models.signals import post_migrate
 
+from lanes.audit_guards import check_audit_guards, install_after_migrating
 from lanes.checks import (
     check_commands,
     check_llama_server,
@@ -21,7 +23,9 @@ class LanesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks of this app's settings."""
+        """Guard the audit trail after each migration; register the checks of this app."""
+        post_migrate.connect(install_after_migrating, sender=self)
+        register(check_audit_guards, Tags.database)
         register(check_names)
         register(check_llama_server)
         register(check_commands)

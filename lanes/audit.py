@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.db.models.manager import BaseManager
 from django.utils.translation import gettext, gettext_lazy
@@ -13,7 +14,7 @@ from django.utils.translation import gettext, gettext_lazy
 from lanes import clock
 from lanes.audit_words import FIELDS, SENTENCES
 from lanes.events import LONGEST
-from lanes.models.audit import AuditEntry, Subject
+from lanes.models.audit import AuditEntry, AuditPruning, Subject
 from lanes.telling import moment
 from wire.words import kept_of, said
 
@@ -119,9 +120,16 @@ def trail(
 
 def prune(now: datetime, kept: timedelta) -> int:
     """Delete entries that are older, not too many at once; how many."""
-    old = AuditEntry.objects.filter(at__lt=now - kept).order_by("at")
+    before = now - kept
+    old = AuditEntry.objects.filter(at__lt=before).order_by("at")
     numbers = list(old.values_list("pk", flat=True)[:PRUNED_AT_ONCE])
-    return AuditEntry.objects.filter(pk__in=numbers).delete()[0] if numbers else 0
+    if not numbers:
+        return 0
+    with transaction.atomic():
+        due = AuditPruning.objects.create(before=before)  # else the database refuses
+        deleted, _ = AuditEntry.objects.filter(pk__in=numbers).delete()
+        due.delete()
+    return deleted
 
 
 def _plain(value: object) -> object:

@@ -280,9 +280,13 @@ def test_it_outlives_its_person_and_is_told_in_the_readers_language(boss: User) 
         assert "team" in entry.told
 
 
-def test_old_entries_are_dropped(boss: User, settings: Settings) -> None:
-    groups.save_group(None, "old", actor=boss)
-    AuditEntry.objects.update(at=clock.database_now() - timedelta(days=8))
+def test_old_entries_are_dropped(
+    boss: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    then = clock.database_now() - timedelta(days=8)
+    with monkeypatch.context() as patched:
+        patched.setattr(clock, "database_now", lambda *a: then)
+        groups.save_group(None, "old", actor=boss)
     groups.save_group(None, "new", actor=boss)
     settings.SLOTSERVE_AUDIT_DAYS = 7.0
     prune_audit()
@@ -316,7 +320,7 @@ class TestPage:
         client, programs = signed_in(boss), APIClient()
         programs.force_login(boss)
         page = client.get(URL, query)
-        assert [entry.subject_name for entry, _changes in page.context["rows"]] == names
+        assert [entry.subject_name for entry, *_ in page.context["rows"]] == names
         answer = programs.get("/api/v1/audit/", query)
         assert [row["name"] for row in answer.data["results"]] == names
         text = written(row for batch in batches(page.context["asked"]) for row in batch)
@@ -355,7 +359,7 @@ class TestPage:
         first = client.get(URL, {"subject": "group"})
         groups.save_group(None, "meanwhile", actor=boss)
         second = client.get(f"{URL}?{first.context['older']}")
-        seen = [e.subject_name for page in (first, second) for e, _c in page.context["rows"]]
+        seen = [e.subject_name for page in (first, second) for e, *_ in page.context["rows"]]
         assert len(seen) == len(set(seen)) == 61
 
     def test_programs_cannot_write_it(self, boss: User) -> None:
@@ -367,13 +371,37 @@ class TestPage:
         changes = programs.get(f"/api/v1/audit/{pk}/").data["changes"]
         assert changes == [{"name": "scopes", "label": "scopes", "old": "nothing", "new": "read"}]
 
+    def test_an_entry_leads_to_what_it_is_about_while_that_is_there(self, boss: User) -> None:
+        lane, person = Lane.objects.get(), builders.person("ada")
+        preset = builders.preset("small")
+        booking = builders.booking(owner=person, lane=lane, preset=preset)
+        policy = well(policy_service.save_policy(None, actor=boss, lane=lane, min_minutes=30))
+        for subject, pk in {
+            Subject.LANE: lane.pk,
+            Subject.PRESET: preset.pk,
+            Subject.HOST: lane.host.pk,
+            Subject.BOOKING: booking.pk,
+            Subject.MEMBER: person.pk,
+            Subject.POLICY: policy.pk,
+        }.items():
+            audit.note(f"{subject}.made", boss, audit.About(subject, pk, f"the {subject}"))
+            audit.note(f"{subject}.made", boss, audit.About(subject, 10**9, f"no {subject}"))
+        client = signed_in(boss)
+        rows = client.get(URL).context["rows"]
+        links = {entry.subject: link for entry, _, link in rows if entry.subject_name[:4] == "the "}
+        assert len(links) == 6
+        for link in links.values():
+            assert client.get(link).status_code == 200
+        assert not any(link for e, _, link in rows if e.subject_name.startswith("no "))
+        assert f'<a href="/lanes/{lane.slug}/history/">' in client.get(URL).content.decode()
+
     def test_the_queries_of_the_page(
         self, boss: User, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         client = signed_in(boss)
         client.get(URL)
-        # session, user; entries; the page's head: unread notices, announcements
-        with django_assert_num_queries(5):
+        # session, user; entries; the lanes among them; the page's head: unread notices, announcements
+        with django_assert_num_queries(6):
             client.get(URL)
 
 

@@ -14,7 +14,7 @@ SELECT format('GRANT SELECT (%s) ON auth_user TO slotserve_host', string_agg(quo
     WHERE table_schema = 'public' AND table_name = 'auth_user' AND column_name <> 'password' \gexec
 SELECT format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO slotserve_host', tablename)
     FROM pg_tables WHERE schemaname = 'public' AND starts_with(tablename, 'lanes_')
-    AND tablename <> 'lanes_auditentry' \gexec
+    AND NOT starts_with(tablename, 'lanes_audit') \gexec
 SELECT format('GRANT USAGE ON %I TO slotserve_host', sequencename)
     FROM pg_sequences WHERE schemaname = 'public' AND starts_with(sequencename, 'lanes_')
-    AND sequencename <> 'lanes_auditentry_id_seq' \gexec
+    AND NOT starts_with(sequencename, 'lanes_audit') \gexec

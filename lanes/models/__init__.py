@@ -5,7 +5,7 @@ a `HostReport` and a `LlamaServer` by the host, the rest by `lanes.services`.
 """
 
 from lanes.models.announcements import Announcement, Level
-from lanes.models.audit import AuditEntry, Subject
+from lanes.models.audit import AuditEntry, AuditPruning, Subject
 from lanes.models.catalogue import A_PROJECTOR, GONE, ModelFile, ModelFolder, ModelKind
 from lanes.models.gpus import GpuState, HostGpus, LaneMinute
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
@@ -24,6 +24,7 @@ __all__ = [
     "SLUG_WORDS",
     "Announcement",
     "AuditEntry",
+    "AuditPruning",
     "Driver",
     "Engine",
     "Gpu",

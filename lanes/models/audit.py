@@ -58,3 +58,13 @@ class AuditEntry(models.Model):
     def told(self) -> str:
         """The sentence in the reader's language and zone."""
         return told(self.sentence, self.words)
+
+
+class AuditPruning(models.Model):
+    """While entries that are too old are deleted: how old. Without a row here the database refuses
+    to delete any (`lanes.audit_guards`). Written by `lanes.audit`, gone with its transaction."""
+
+    before = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"entries before {self.before:%Y-%m-%d %H:%M}"

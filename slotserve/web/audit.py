@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_safe
 
 from lanes.audit import changes_of
 from lanes.models import AuditEntry, Subject
+from slotserve.audit_links import links_of
 from slotserve.audit_question import NAMES, AuditAsked, read_audit_question
 from slotserve.csv_answers import Cell, csv_answer
 from slotserve.web.access import staff_required
@@ -25,8 +26,10 @@ def page(request: HttpRequest) -> HttpResponse:
     """Entries, the newest first, a page at a time."""
     asked = _asked(request)
     found = list(asked.entries[: SHOWN + 1])
+    shown = found[:SHOWN]
+    links = links_of(shown)
     context: dict[str, Any] = {
-        "rows": [(entry, changes_of(entry)) for entry in found[:SHOWN]],
+        "rows": [(entry, changes_of(entry), links.get(entry.pk, "")) for entry in shown],
         "older": _query(request, before=found[SHOWN - 1].pk) if len(found) > SHOWN else "",
         "newest": _query(request) if request.GET.get("before") else "",
         "wish": {name: request.GET.get(name, "") for name in NAMES},

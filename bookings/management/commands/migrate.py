@@ -6,12 +6,15 @@ from django.core.management.commands import migrate
 from django.db import connections
 
 from bookings.guards import install
+from lanes import audit_guards
 
 
 class Command(migrate.Command):
-    """Put missing overlap guards back before the checks that would stop this command."""
+    """Put missing guards of bookings and audit trail back before the checks that would stop this command."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Cure, then go on as Django does."""
-        install(connections[options["database"]])
+        connection = connections[options["database"]]
+        install(connection)
+        audit_guards.install(connection)
         return super().execute(*args, **options)
