@@ -17,6 +17,7 @@ from lanes import clock, records
 from lanes.gpus import nvml
 from lanes.models import Driver, Host, HostReport
 from lanes.version import code_version
+from wire.words import kept_of, marked, said
 
 WORDS = 300
 _MARK = re.compile(r" (#[0-9a-f]{8})\Z")
@@ -62,6 +63,7 @@ def measure(now: datetime, skew: float) -> dict[str, object]:
         "disk_total_bytes": disk.total,
         "driver": driver,
         "driver_words": words[:WORDS],
+        "words": kept_of(words),
         "servers_run_as": other or own,
         "is_user_shared": not other or other == own,
     }
@@ -99,6 +101,7 @@ def driver_state() -> tuple[Driver, str]:
     if found.trouble:
         return Driver.FAILING, found.trouble
     if found.is_driverless:
-        return Driver.NONE, "models run on the CPU"
+        return Driver.NONE, said("models run on the CPU")
     count = len(found.cards)
-    return Driver.WELL, f"driver {found.driver}, {count} card{'' if count == 1 else 's'}"
+    one, more = marked("driver {version}, {count} card"), marked("driver {version}, {count} cards")
+    return Driver.WELL, said(one if count == 1 else more, version=found.driver, count=count)

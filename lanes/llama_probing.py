@@ -21,6 +21,7 @@ from lanes.engines import llama_cpp, llama_help
 from lanes.failures.causes import Kind
 from lanes.known_programs import identity
 from lanes.models import Engine, Host, LlamaServer, PresetFailure
+from wire.words import kept_of, marked, said
 
 log = logging.getLogger(__name__)
 SECONDS = 10.0  # for each of two questions
@@ -79,10 +80,10 @@ def ask(program: Sequence[str]) -> Answer:
         return told
     flags = llama_help.flags_of(told)
     if not flags:
-        return Answer(trouble="its --help names no flags")
+        return Answer(trouble=said("its --help names no flags"))
     version = _say(program, "--version")
-    said = llama_help.version_of(version) if isinstance(version, str) else ""
-    return Answer(said, tuple(sorted(flags)))
+    name = llama_help.version_of(version) if isinstance(version, str) else ""
+    return Answer(name, tuple(sorted(flags)))
 
 
 def _say(program: Sequence[str], question: str) -> str | Answer:
@@ -92,13 +93,15 @@ def _say(program: Sequence[str], question: str) -> str | Answer:
         child = short_programs.start((*program, question), environment, starting.as_user())
     except (OSError, ValueError, SubprocessError) as error:
         why = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        return Answer(trouble=f"it cannot be started: {why}")
-    said = short_programs.finish(child, seconds=SECONDS, most=MOST_BYTES)
-    if said.status is None:
-        return Answer(trouble=f"it did not end within {SECONDS:g} s when asked for {question}")
-    if said.is_cut:
-        return Answer(trouble=f"it wrote more than {MOST_BYTES} bytes when asked for {question}")
-    return said.text.decode(errors="replace")
+        return Answer(trouble=said("it cannot be started: {why}", why=why))
+    output = short_programs.finish(child, seconds=SECONDS, most=MOST_BYTES)
+    if output.status is None:
+        text = marked("it did not end within {seconds:g} s when asked for {question}")
+        return Answer(trouble=said(text, seconds=SECONDS, question=question))
+    if output.is_cut:
+        text = marked("it wrote more than {most} bytes when asked for {question}")
+        return Answer(trouble=said(text, most=MOST_BYTES, question=question))
+    return output.text.decode(errors="replace")
 
 
 def _note(host: Host, asked: str, answer: Answer, now: datetime) -> None:
@@ -107,6 +110,7 @@ def _note(host: Host, asked: str, answer: Answer, now: datetime) -> None:
         "version": answer.version,
         "flags": list(answer.flags),
         "trouble": answer.trouble[:WORDS],
+        "words": kept_of(answer.trouble),
         "asked_at": now,
     }
     LlamaServer.objects.update_or_create(host=host, defaults=told)

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 from lanes import ticks
 from lanes.logs import Segment, read
+from wire.words import Kept
 
 PAGE = 65536  # bytes; page n holds those from n times this on
 TAIL = -1  # in place of a page's number: the newest
@@ -31,6 +32,7 @@ class State:
     end: int  # offset behind the last one
     is_over: bool  # nothing will be added
     note: str = ""  # a sentence about what is wrong with it
+    words: Kept | None = None  # what it was made of
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from lanes.log_pages import PAGE, Seen, State
 from lanes.logs import segments
 from lanes.models import Lane, Runtime
 from lanes.refusals import Refusal
-from wire.words import said
+from wire.words import kept_of, marked, remade, said
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Piece:
     skipped: int  # bytes asked for that are not kept any more
     has_more: bool  # more is there already
     is_over: bool  # the run has ended and this is all
-    note: str  # what is wrong with the log, a sentence
+    note: str  # what is wrong with the log, a sentence of `said`
 
 
 def may_read(person: User) -> bool:
@@ -96,7 +96,7 @@ def put_pages(run_pk: int, page: int) -> None:
     first, end = (found[0].start, found[-1].end) if found else (0, 0)
     is_over = run.ended_at is not None
     note = _note(run, is_there=bool(found))
-    log_pages.put(run_pk, page, found, State(first, end, is_over, note))
+    log_pages.put(run_pk, page, found, State(first, end, is_over, note, kept_of(note)))
 
 
 def start_of(state: State, offset: int | None) -> int:
@@ -127,7 +127,7 @@ def piece_of(seen: Seen, start: int, offset: int | None, lines: int) -> Piece | 
         skipped=0 if offset is None else start - offset,
         has_more=start + len(data) < state.end,
         is_over=is_all and state.is_over,
-        note=state.note,
+        note=remade(state.note, state.words),
     )
 
 
@@ -153,13 +153,18 @@ def _away(lane: Lane) -> Refusal:
 def _note(run: Runtime, *, is_there: bool) -> str:
     host = run.lane.host.name
     if run.ended_at is None and _is_full(settings.SLOTSERVE_DATA):
-        return f"The disk of {host} is full: what the server writes now is lost."
+        return said("The disk of {host} is full: what the server writes now is lost.", host=host)
     if is_there:
         return ""
     if run.ended_at is None:
-        return f"The server has written nothing yet, or its log on {host} was removed."
+        return said(
+            "The server has written nothing yet, or its log on {host} was removed.", host=host
+        )
     kept = settings.SLOTSERVE_LOG_RUNS
-    return f"The log of this run is not on {host}: the newest {kept} of a lane are kept there."
+    text = marked(
+        "The log of this run is not on {host}: the newest {kept} of a lane are kept there."
+    )
+    return said(text, host=host, kept=kept)
 
 
 def _is_full(folder: object) -> bool:

@@ -22,7 +22,7 @@ def notes_of_host(revision: PresetRevision) -> list[str]:
         return []
     if known.trouble:
         words = _("Nobody knows which flags llama-server on %(host)s takes: %(why)s.")
-        return [words % {"host": host.name, "why": known.trouble}]
+        return [words % {"host": host.name, "why": known.told}]
     server = " ".join(filter(None, ("llama-server", known.version)))
     program = said("{program} on {host}", program=server, host=host.name)
     return [

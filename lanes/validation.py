@@ -2,10 +2,20 @@
 
 from django.core.exceptions import ValidationError
 from django.db.models import Model
+from django.utils.translation import gettext
 
+from lanes.audit_words import FIELDS
 from lanes.plain_words import plain
 from lanes.refusals import Refusal
-from wire.words import said
+from wire.words import marked, said
+
+# Columns that people fill in, as the audit trail calls them, and those that it does not tell.
+LABELS = {
+    **{name: label for fields in FIELDS.values() for name, label in fields.items()},
+    "key": marked("key"),
+    "path": marked("path"),
+    "text": marked("text"),
+}
 
 
 def refusal_of(row: Model) -> Refusal | None:
@@ -14,12 +24,18 @@ def refusal_of(row: Model) -> Refusal | None:
         row.full_clean()
     except ValidationError as error:
         words = [
-            f"{field.replace('_', ' ')}: {plain(text)}" if field != "__all__" else plain(text)
+            f"{_label(field)}: {plain(text)}" if field != "__all__" else plain(text)
             for field, texts in error.message_dict.items()
             for text in texts
         ]
         return Refusal("invalid", " ".join(words))
     return None
+
+
+def _label(field: str) -> str:
+    """What people call a column, in their language."""
+    words = field.replace("_", " ")
+    return gettext(LABELS.get(field, words))
 
 
 def not_administrator() -> Refusal:

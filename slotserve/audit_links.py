@@ -1,6 +1,7 @@
 """Where what an entry of the audit trail is about can be seen, as long as it is there."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
@@ -10,7 +11,7 @@ from lanes.models import AuditEntry, Host, Lane, Preset, Subject
 from slotserve.member_list import members
 
 # Of each subject: its rows, the column that its page is named by, and the page.
-_PLACES: Mapping[str, tuple[QuerySet[Lane | Preset | Host | Booking | Policy], str, str]] = {
+_PLACES: Mapping[str, tuple[QuerySet[Any], str, str]] = {
     Subject.LANE: (Lane.objects.all(), "slug", "lane-history"),
     Subject.PRESET: (Preset.objects.filter(current__isnull=False), "slug", "preset"),
     Subject.HOST: (Host.objects.all(), "key", "edit-host"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy
 
 from lanes.gpus import history
 from lanes.gpus.outsiders import Verdict
@@ -14,7 +15,7 @@ from lanes.models import Gpu, GpuState, Host, HostGpus, Lane, LaneMinute
 
 MEBIBYTE = 2**20
 SILENT_AFTER = timedelta(minutes=1)  # hosts read their cards each five seconds
-NEVER_READ = "This card has not been read yet: does its host's worker run?"
+NEVER_READ = gettext_lazy("This card has not been read yet: does its host's worker run?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +24,6 @@ class CardProcess:
 
     holder: Holder
     is_outsider: bool  # by the verdict: two clean polls say so
-
-    @property
-    def whose(self) -> str:
-        """A lane, nobody's, or not known yet."""
-        if self.holder.lane:
-            return self.holder.lane
-        return "no lane's" if self.is_outsider else "being found out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,7 @@ class CardView:
     @property
     def trouble(self) -> str:
         """What keeps it from being read; empty when all is well."""
-        return self.state.trouble if self.state else NEVER_READ
+        return self.state.told if self.state else str(NEVER_READ)
 
     @property
     def percent(self) -> int | None:

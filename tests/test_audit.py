@@ -384,8 +384,9 @@ class TestPage:
             Subject.MEMBER: person.pk,
             Subject.POLICY: policy.pk,
         }.items():
-            audit.note(f"{subject}.made", boss, audit.About(subject, pk, f"the {subject}"))
-            audit.note(f"{subject}.made", boss, audit.About(subject, 10**9, f"no {subject}"))
+            kind = "host.joined" if subject == Subject.HOST else f"{subject}.made"
+            audit.note(kind, boss, audit.About(subject, pk, f"the {subject}"))
+            audit.note(kind, boss, audit.About(subject, 10**9, f"no {subject}"))
         client = signed_in(boss)
         rows = client.get(URL).context["rows"]
         links = {entry.subject: link for entry, _, link in rows if entry.subject_name[:4] == "the "}
@@ -400,7 +401,7 @@ class TestPage:
     ) -> None:
         client = signed_in(boss)
         client.get(URL)
-        # session, user; entries; the lanes among them; the page's head: unread notices, announcements
+        # session, user; entries; their lanes; the page's head: unread notices, announcements
         with django_assert_num_queries(6):
             client.get(URL)
 

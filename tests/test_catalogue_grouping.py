@@ -176,9 +176,9 @@ def test_hard_links_are_one_model_and_told() -> None:
     files.append(seen("/m/link.gguf", inode=7_000_000, is_link=True))
     assert [each.path for each in group(files)] == ["/m/a.gguf"]
     words = "3 are the same file as /m/a.gguf (hard links), which stands for them."
-    assert hard_links(files) == words
+    assert hard_links(files) == [words]
 
 
 def test_nothing_is_told_of_files_with_one_name() -> None:
     files = [seen("/m/a.gguf"), seen("/m/b.gguf"), seen("/m/config.json", inode=7_000_001)]
-    assert hard_links([*files, seen("/n/config.json", inode=7_000_001)]) == ""
+    assert hard_links([*files, seen("/n/config.json", inode=7_000_001)]) == []

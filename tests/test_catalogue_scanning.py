@@ -230,7 +230,7 @@ def test_pipes_sockets_and_devices_are_left_alone(place: Path, folder: ModelFold
     (place / "null.gguf").symlink_to("/dev/null")
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(place / "s.gguf"))
-        assert trouble(folder) == "3 names of no plain file left out."
+        assert trouble(folder) == "Names of no plain file left out: 3."
     assert not ModelFile.objects.exists()
 
 
@@ -243,14 +243,14 @@ def test_links_are_followed_and_circles_and_dead_ends_told(
     (place / "itself.gguf").symlink_to(place / "itself.gguf")
     (place / "dead.gguf").symlink_to(place / "nothing")
     told = trouble(folder)
-    assert "1 link to files that are not there left out." in told
-    assert "1 file left out: its links lead in a circle." in told
+    assert "Links to files that are not there left out: 1." in told
+    assert "Files left out: 1 (its links lead in a circle)." in told
     assert [each.path for each in scanned()] == [str(place / "to-folder" / "real.gguf")]
 
 
 def test_names_that_are_no_text_are_left_out(place: Path, folder: ModelFolder) -> None:
     (Path(os.fsdecode(os.fsencode(place) + b"/q\xff.gguf"))).write_bytes(WHOLE)
-    assert "the name is not UTF-8" in trouble(folder)
+    assert "their names are not UTF-8" in trouble(folder)
     assert not ModelFile.objects.exists()
 
 
@@ -278,7 +278,7 @@ def test_what_may_not_be_read_is_told_and_mended(
         ):
             parent.chmod(0o755)
     request.getfixturevalue("no_root")
-    assert trouble(folder) == "1 folder left out: the worker's user may not read it."
+    assert trouble(folder) == "Folders left out: 1 (the worker's user may not read it)."
     assert "the worker's user may not read it" in ModelFile.objects.get().warning
     os.seteuid(os.getuid())
     file.chmod(0o644)
@@ -293,7 +293,9 @@ def test_a_folder_of_more_than_is_reasonable_is_left_off(
     monkeypatch.setattr(walking, "MOST_ENTRIES", 5)
     for number in range(9):
         (place / f"{number}.txt").touch()
-    assert trouble(folder).startswith("Only its first 5 entries were looked at")
+    assert trouble(folder).startswith(
+        "Add the folders in it that hold models instead: only its first 5"
+    )
     assert ModelFile.objects.get().warning == ""  # what is known is looked for by itself
 
 

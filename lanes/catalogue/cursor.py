@@ -8,6 +8,7 @@ import re
 import struct
 
 from lanes.catalogue.facts import Source, UnreadableError, cut_short
+from wire.words import said
 
 WINDOW = 2**20
 MOST_BYTES = 64 * 2**20  # the largest vocabularies of today need about a tenth
@@ -110,4 +111,6 @@ class Cursor:
         if end > self._source.size:
             raise cut_short(self._source.size, end)
         if end > MOST_BYTES:
-            raise UnreadableError(f"Its header is over {MOST_BYTES >> 20} MiB: no model's is.")
+            raise UnreadableError(
+                said("Its header is over {most} MiB: no model's is.", most=MOST_BYTES >> 20)
+            )

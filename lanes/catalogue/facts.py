@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from wire.words import Words, said
+
 MOST = 2**63 - 1  # what the database's columns hold
 LONGEST_WORD = 64
 
@@ -31,7 +33,11 @@ class Source(Protocol):
 
 
 class UnreadableError(Exception):
-    """A file cannot be used as a model; the text is a sentence for people."""
+    """A file cannot be used as a model. `words` is a sentence for people."""
+
+    def __init__(self, words: Words) -> None:
+        super().__init__(words)
+        self.words = words
 
 
 class UnreachableError(UnreadableError):
@@ -46,8 +52,12 @@ def cut_short(present: int, promised: int) -> CutShortError:
     """The words for a file that is too short."""
     have, want = in_words(present), in_words(promised)
     return CutShortError(
-        f"{have} of {want} are there: it is still being copied, or the copy broke off and has to "
-        "be made again."
+        said(
+            "{have} of {want} are there: it is still being copied, or the copy broke off and has "
+            "to be made again.",
+            have=have,
+            want=want,
+        )
     )
 
 

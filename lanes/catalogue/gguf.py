@@ -19,6 +19,7 @@ from lanes.catalogue.facts import (
     word,
 )
 from lanes.catalogue.ggml_types import FILE_TYPES, TENSOR_TYPES, bytes_of
+from wire.words import Words, said
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -83,27 +84,32 @@ def _opening(source: Source, cursor: Cursor) -> tuple[int, int]:
     if not MAGIC.startswith(magic):
         raise UnreadableError(_what_else(magic))
     if len(magic) < len(MAGIC):
-        raise CutShortError("It is empty so far: it is being copied, or the copy broke off.")
+        raise CutShortError(said("It is empty so far: it is being copied, or the copy broke off."))
     cursor.skip(len(MAGIC))
     version = cursor.whole(U32)
     if version not in VERSIONS:
         raise UnreadableError(_unknown(version))
     tensors, keys = cursor.whole(U64), cursor.whole(U64)
     if tensors > MOST_TENSORS or keys > MOST_KEYS:
-        raise UnreadableError("Its header names more tensors or keys than any model has.")
+        raise UnreadableError(said("Its header names more tensors or keys than any model has."))
     return tensors, keys
 
 
-def _what_else(magic: bytes) -> str:
+def _what_else(magic: bytes) -> Words:
     if not any(magic):
-        return "It begins with zeros: a download has made room for it and not begun, or broke off."
-    return "It is not a GGUF file, whatever its name says: download it again or remove it."
+        return said(
+            "It begins with zeros: a download has made room for it and not begun, or broke off."
+        )
+    return said("It is not a GGUF file, whatever its name says: download it again or remove it.")
 
 
-def _unknown(version: int) -> str:
+def _unknown(version: int) -> Words:
     if version and version & 0xFFFF == 0:
-        return "It was made for big-endian machines: llama.cpp does not load it here."
-    return f"It is GGUF version {version}, which llama.cpp does not read: download a newer one."
+        return said("It was made for big-endian machines: llama.cpp does not load it here.")
+    return said(
+        "It is GGUF version {version}, which llama.cpp does not read: download a newer one.",
+        version=version,
+    )
 
 
 def _value(cursor: Cursor, kind: int, keys: _Keys) -> object:
@@ -113,7 +119,9 @@ def _value(cursor: Cursor, kind: int, keys: _Keys) -> object:
         return cursor.text()
     if kind == LIST:
         return _list(cursor, keys)
-    raise UnreadableError(f"Its header has a value of type {kind}, which GGUF does not know.")
+    raise UnreadableError(
+        said("Its header has a value of type {kind}, which GGUF does not know.", kind=kind)
+    )
 
 
 def _list(cursor: Cursor, keys: _Keys) -> Listed:
@@ -122,10 +130,14 @@ def _list(cursor: Cursor, keys: _Keys) -> Listed:
         cursor.skip(count * _NUMBERS[kind].size)
         return Listed(count)
     if kind != TEXT:
-        raise UnreadableError(f"Its header has a list of type {kind}, unknown to llama.cpp.")
+        raise UnreadableError(
+            said("Its header has a list of type {kind}, unknown to llama.cpp.", kind=kind)
+        )
     keys.items += count
     if keys.items > MOST_ITEMS:
-        raise UnreadableError("Its header has longer lists than any vocabulary: it is broken.")
+        raise UnreadableError(
+            said("Its header has longer lists than any vocabulary: it is broken.")
+        )
     cursor.skip_texts(count)
     return Listed(count)
 
@@ -148,7 +160,9 @@ def _tensors(cursor: Cursor, count: int) -> tuple[Counter[str], int, int]:
 def _weights(cursor: Cursor) -> int:
     dimensions = cursor.whole(U32)
     if dimensions > MOST_DIMENSIONS:
-        raise UnreadableError(f"It has a tensor of {dimensions} dimensions: it is broken.")
+        raise UnreadableError(
+            said("It has a tensor of {count} dimensions: it is broken.", count=dimensions)
+        )
     weights = 1
     for _ in range(dimensions):
         weights *= cursor.whole(U64)

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePosixPath
 
+from lanes.catalogue.facts import word
+from wire.words import Words, marked, said
+
 GGUF, HUGGING_FACE, OTHER = "gguf", "huggingface", "other"
 CONFIG, PIPELINE = "config.json", "model_index.json"
 # Beside config.json and weights; their change is the model's change.
@@ -24,6 +27,7 @@ _GRADE = re.compile(
 )
 _GRADES = ("f16", "bf16", "q8_0", "f32")  # of several projectors for one model, the first of these
 LONGEST_NAME = 200
+LONGEST_PATH = 500  # characters of one in a sentence
 MOST_NAMED = 3  # files with other names in one sentence
 
 
@@ -104,7 +108,7 @@ def _once_each(files: Iterable[FileSeen]) -> list[FileSeen]:
     return sorted(kept.values(), key=lambda seen: seen.path)
 
 
-def hard_links(files: Iterable[FileSeen]) -> str:
+def hard_links(files: Iterable[FileSeen]) -> list[Words]:
     """A sentence for each GGUF that has other names, which are left out; links are not told of."""
     named: dict[tuple[int, int], list[str]] = defaultdict(list)
     for each in sorted(files, key=lambda seen: seen.path):
@@ -113,14 +117,17 @@ def hard_links(files: Iterable[FileSeen]) -> str:
     several = [paths for paths in named.values() if len(paths) > 1]
     sentences = [_same_file(paths[0], len(paths) - 1) for paths in several[:MOST_NAMED]]
     if len(several) > MOST_NAMED:
-        sentences.append(f"So it is with {len(several) - MOST_NAMED} more.")
-    return " ".join(sentences)
+        sentences.append(said("So it is with {count} more.", count=len(several) - MOST_NAMED))
+    return sentences
 
 
-def _same_file(path: str, others: int) -> str:
+def _same_file(path: str, others: int) -> Words:
+    name = word(path, LONGEST_PATH)
     if others == 1:
-        return f"1 is the same file as {path} (a hard link), which stands for it."
-    return f"{others} are the same file as {path} (hard links), which stands for them."
+        text = marked("1 is the same file as {path} (a hard link), which stands for it.")
+        return said(text, path=name)
+    text = marked("{count} are the same file as {path} (hard links), which stands for them.")
+    return said(text, path=name, count=others)
 
 
 def _is_within(folder: str, pipelines: set[str]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lanes.catalogue.facts import Facts, UnreadableError, count_or_none, word
+from wire.words import said
 
 MOST_BYTES = 32 * 2**20  # of one JSON file; tokenizer_config.json of many added tokens has a few
 _DTYPES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
@@ -17,9 +18,13 @@ def parsed(name: str, text: bytes) -> Mapping[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise UnreadableError(f"Its {name} is no JSON: it is being copied, or broken.") from None
+        raise UnreadableError(
+            said("Its {name} is no JSON: it is being copied, or broken.", name=name)
+        ) from None
     if not isinstance(found, Mapping):
-        raise UnreadableError(f"Its {name} is not what it should be: download it again.")
+        raise UnreadableError(
+            said("Its {name} is not what it should be: download it again.", name=name)
+        )
     return found
 
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lanes.catalogue import hugging_face
-from lanes.catalogue.facts import Facts, UnreachableError, UnreadableError
+from lanes.catalogue.facts import Facts, UnreachableError, UnreadableError, word
 from lanes.catalogue.gguf import GgufHeader, read_gguf
 from lanes.catalogue.grouping import (
     CONFIG,
     HUGGING_FACE,
     INDEX,
+    LONGEST_NAME,
     OTHER,
     TEMPLATES,
     TOKENIZER,
@@ -21,10 +22,12 @@ from lanes.catalogue.grouping import (
 from lanes.catalogue.opening import opened
 from lanes.catalogue.safetensors import read_safetensors
 from lanes.models.catalogue import A_PROJECTOR
+from wire.words import Words, kept_of, said
 
 PROJECTOR = "clip"  # the architecture of a projector's file
 SETTLING_NS = 30 * 10**9
 MISSING_SHOWN = 3
+LONGEST_TROUBLE = 500  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,11 @@ class Inspected:
     is_settled: bool = True  # else it is to be read again at the next scan
 
 
+def trouble_columns(trouble: str) -> dict[str, object]:
+    """As a model keeps it; empty when there is none."""
+    return {"trouble": trouble[:LONGEST_TROUBLE], "words": kept_of(trouble)}
+
+
 def inspect(found: Found, now_ns: int) -> Inspected:
     """Read the headers of all its files. `now_ns` is this machine's wall clock."""
     if found.kind == OTHER:
@@ -44,9 +52,9 @@ def inspect(found: Found, now_ns: int) -> Inspected:
         facts = _of_folder(found) if found.kind == HUGGING_FACE else _of_ggufs(found)
     except UnreadableError as error:
         is_settled = not (_is_fresh(found, now_ns) or isinstance(error, UnreachableError))
-        return Inspected(trouble=str(error), is_settled=is_settled)
+        return Inspected(trouble=error.words, is_settled=is_settled)
     if _is_fresh(found, now_ns):
-        words = "It was written to a moment ago and may still be being copied."
+        words = said("It was written to a moment ago and may still be being copied.")
         return Inspected(facts, words, is_settled=False)
     return Inspected(facts)
 
@@ -58,19 +66,26 @@ def _is_fresh(found: Found, now_ns: int) -> bool:
 def _of_ggufs(found: Found) -> Facts:
     if len(found.files) < found.parts:
         raise UnreadableError(
-            f"{len(found.files)} of its {found.parts} parts are there: copy the others beside them."
+            said(
+                "{there} of its {parts} parts are there: copy the others beside them.",
+                there=len(found.files),
+                parts=found.parts,
+            )
         )
     headers = [_header(each, is_part=found.parts > 1) for each in found.files]
     if headers[0].parts > 1 and found.parts == 1:
         raise UnreadableError(
-            f"It is one of {headers[0].parts} parts, and its name does not say so: name them "
-            "…-00001-of-00005.gguf and so on, as llama.cpp expects."
+            said(
+                "It is one of {parts} parts, and its name does not say so: name them "
+                "…-00001-of-00005.gguf and so on, as llama.cpp expects.",
+                parts=headers[0].parts,
+            )
         )
     first = headers[0].facts
     if first.architecture == PROJECTOR:
-        raise UnreadableError(A_PROJECTOR)
+        raise UnreadableError(said(A_PROJECTOR))
     if not first.architecture:
-        raise UnreadableError("Its header names no architecture: llama.cpp cannot load it.")
+        raise UnreadableError(said("Its header names no architecture: llama.cpp cannot load it."))
     weights: Counter[str] = sum((each.weights for each in headers), Counter())
     parameters = sum(each.facts.parameters or 0 for each in headers)
     most = weights.most_common(1)
@@ -86,7 +101,10 @@ def _header(file: FileSeen, *, is_part: bool) -> GgufHeader:
         with opened(file.path) as source:
             return read_gguf(source)
     except UnreadableError as error:
-        raise type(error)(f"{file.name}: {error}" if is_part else str(error)) from error
+        if not is_part:
+            raise
+        name = word(file.name, LONGEST_NAME)
+        raise type(error)(said("{file}: {why}", file=name, why=error.words)) from error
 
 
 def _of_folder(found: Found) -> Facts:
@@ -95,9 +113,7 @@ def _of_folder(found: Found) -> Facts:
     present = {each.name for each in found.files}
     missing = sorted(hugging_face.shards_promised(index) - present)
     if missing:
-        shown = ", ".join(missing[:MISSING_SHOWN])
-        more = f" and {len(missing) - MISSING_SHOWN} more" if len(missing) > MISSING_SHOWN else ""
-        raise UnreadableError(f"{shown}{more} of its weights are not there: copy the rest.")
+        raise UnreadableError(_not_there(missing))
     parameters, weights = 0, Counter[str]()
     for each in found.files:
         with opened(each.path) as source:
@@ -106,6 +122,17 @@ def _of_folder(found: Found) -> Facts:
         weights += header.weights
     facts = hugging_face.with_weights(hugging_face.facts_of(config), parameters, weights)
     return replace(facts, has_chat_template=_has_template(found))
+
+
+def _not_there(missing: list[str]) -> Words:
+    shown = ", ".join(word(name, LONGEST_NAME) for name in missing[:MISSING_SHOWN])
+    if len(missing) <= MISSING_SHOWN:
+        return said("{names} of its weights are not there: copy the rest.", names=shown)
+    return said(
+        "{names} and {count} more of its weights are not there: copy the rest.",
+        names=shown,
+        count=len(missing) - MISSING_SHOWN,
+    )
 
 
 def _has_template(found: Found) -> bool:
@@ -121,5 +148,7 @@ def _json(found: Found, name: str) -> Mapping[str, Any]:
         return {}
     with opened(path) as source:
         if source.size > hugging_face.MOST_BYTES:
-            raise UnreadableError(f"Its {name} is far too large: download it again.")
+            raise UnreadableError(
+                said("Its {name} is far too large: download it again.", name=name)
+            )
         return hugging_face.parsed(name, source.read_at(0, source.size))

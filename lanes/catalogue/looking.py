@@ -15,6 +15,7 @@ from lanes.catalogue.facts import UnreadableError
 from lanes.catalogue.grouping import GGUF, LONGEST_NAME, OTHER, FileSeen, Found, group
 from lanes.catalogue.walking import file_seen, holds_no_models, walk, why_not
 from lanes.engines.forms import is_other_file
+from wire.words import said
 
 
 class GoneError(Exception):
@@ -37,10 +38,11 @@ class Looker:
         except (FileNotFoundError, NotADirectoryError):
             raise GoneError from None
         except (OSError, ValueError) as error:
-            reason = why_not(error) if isinstance(error, OSError) else "its path cannot be"
-            raise UnreadableError(f"It cannot be looked at: {reason}.") from error
+            no_path = said("its path cannot be")
+            reason = why_not(error) if isinstance(error, OSError) else no_path
+            raise UnreadableError(said("It cannot be looked at: {why}.", why=reason)) from error
         if seen is None:
-            raise UnreadableError("It is not a plain file.")
+            raise UnreadableError(said("It is not a plain file."))
         return self._beside(os.path.dirname(path)).get(path) or _alone(seen)
 
     def _beside(self, folder: str) -> dict[str, Found]:
@@ -53,9 +55,11 @@ class Looker:
 def _other_folder(path: str, status: os.stat_result) -> Found:
     """A folder of another form. It stays the same whatever is put into it."""
     if holds_no_models(path):
-        raise UnreadableError("It is the system's: no model is in it.")
+        raise UnreadableError(said("It is the system's: no model is in it."))
     if Path(settings.SLOTSERVE_DATA).resolve().is_relative_to(Path(path).resolve()):
-        raise UnreadableError("The keys of SlotServe are in it: give the folder of the model.")
+        raise UnreadableError(
+            said("The keys of SlotServe are in it: give the folder of the model.")
+        )
     with os.scandir(path):  # OSError, where nobody can tell what is in it
         folder = FileSeen(path, 0, 0, status.st_dev, status.st_ino)
     return Found(OTHER, path, folder.name[:LONGEST_NAME], (), (folder,), parts=0)

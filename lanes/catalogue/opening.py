@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from lanes.catalogue.facts import UnreachableError, UnreadableError
 from lanes.catalogue.walking import why_not
+from wire.words import said
 
 # A pipe in a model's place must not hold up the worker until somebody writes to it.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -40,11 +41,11 @@ def opened(path: str) -> Iterator[OpenFile]:
         descriptor = os.open(path, _FLAGS)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UnreadableError("It is not a plain file.")
+                raise UnreadableError(said("It is not a plain file."))
             yield OpenFile(descriptor)
         finally:
             os.close(descriptor)
     except FileNotFoundError:
-        raise UnreachableError("It went away while it was looked at.") from None
+        raise UnreachableError(said("It went away while it was looked at.")) from None
     except OSError as error:
-        raise UnreachableError(f"It cannot be read: {why_not(error)}.") from error
+        raise UnreachableError(said("It cannot be read: {why}.", why=why_not(error))) from error

@@ -10,10 +10,10 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from lanes import ticks
-from lanes.catalogue.facts import UnreadableError, word
+from lanes.catalogue.facts import UnreadableError
 from lanes.catalogue.forgetting import presets_of, strike_off
 from lanes.catalogue.grouping import GGUF, Found
-from lanes.catalogue.inspecting import inspect
+from lanes.catalogue.inspecting import LONGEST_TROUBLE, inspect
 from lanes.catalogue.looking import GoneError, Looker
 from lanes.catalogue.walking import holds_no_models
 from lanes.engines.forms import is_other_file
@@ -21,7 +21,7 @@ from lanes.locking import one_edit_at_a_time
 from lanes.models import Host, ModelFile, ModelFolder, ModelKind, Preset
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
-from wire.words import said
+from wire.words import kept_of, said
 
 MOST_FOLDERS = 50  # of a host
 SHOWN = 10
@@ -53,7 +53,8 @@ def register_model_file(
         made.kind = ModelKind.OTHER  # until its host has looked, if that is another
     if seen:
         made.kind, made.size_bytes, made.parts = seen.kind, seen.size, len(seen.files)
-        made.trouble = word(inspect(seen, time.time_ns()).trouble, 500)
+        trouble = inspect(seen, time.time_ns()).trouble
+        made.trouble, made.words = trouble[:LONGEST_TROUBLE], kept_of(trouble)
     refusal = refusal_of(made)
     if refusal:
         return refusal

@@ -12,13 +12,14 @@ from typing import Any
 
 from lanes.catalogue.cursor import U64
 from lanes.catalogue.facts import CutShortError, Source, UnreadableError, cut_short
+from wire.words import said
 
 MOST_BYTES = 16 * 2**20  # of a header; those of the largest files of today are about 3 MB
 MOST_DIMENSIONS = 64
 MOST_NUMBER = 2**63 - 1
 _PACKED_BITS = {"I32": 32, "U8": 8}  # what several small weights are packed into
 _PACKED_NAMES = (".qweight", ".weight_packed", ".weight", "_blocks")
-BROKEN = "Its header is not what safetensors prescribes: download it again."
+BROKEN = said("Its header is not what safetensors prescribes: download it again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +34,10 @@ def read_safetensors(source: Source, bits: int | None = None) -> SafetensorsHead
     """The header, or UnreadableError; `bits`: of a weight, where several are packed into one."""
     prefix = source.read_at(0, U64.size)
     if len(prefix) < U64.size:
-        raise CutShortError("It is empty so far: it is being copied, or the copy broke off.")
+        raise CutShortError(said("It is empty so far: it is being copied, or the copy broke off."))
     (length,) = U64.unpack(prefix)
     if length > MOST_BYTES:
-        raise UnreadableError("It is not a safetensors file, whatever its name says.")
+        raise UnreadableError(said("It is not a safetensors file, whatever its name says."))
     text = source.read_at(U64.size, length)
     if len(text) < length:
         raise cut_short(source.size, U64.size + length)

@@ -15,15 +15,15 @@ from django.db import transaction
 from django.db.models import ProtectedError, Q
 
 from lanes import clock, ticks
-from lanes.catalogue.facts import UnreadableError, word
+from lanes.catalogue.facts import UnreadableError
 from lanes.catalogue.forgetting import strike_off
 from lanes.catalogue.grouping import Found, group, hard_links
-from lanes.catalogue.inspecting import Inspected, inspect
+from lanes.catalogue.inspecting import Inspected, inspect, trouble_columns
 from lanes.catalogue.looking import GoneError, Looker
 from lanes.catalogue.walking import walk
 from lanes.events import add_event
 from lanes.models import Host, Lane, ModelFile, ModelFolder, ModelKind
-from wire.words import said
+from wire.words import kept_of, marked, said, together
 
 log = logging.getLogger(__name__)
 MOST_MODELS = 1000  # of one folder
@@ -89,12 +89,14 @@ def _scan_folder(scan: _Scan, folder: ModelFolder) -> set[str]:
             _take_in(scan, found, folder)
         except Exception:
             log.exception("model not taken in path=%r", found.path)
-    trouble = f"{listing.sentence} {word(hard_links(listing.files), 500)}".strip()
+    sentences = [*listing.sentences, *hard_links(listing.files)]
     if len(models) > MOST_MODELS:
-        more = f"It holds {len(models):,} models, of which the first {MOST_MODELS:,} are taken."
-        trouble = f"{trouble} {more}".strip()
-    changes = {"scanned_at": scan.now, "found": len(models), "trouble": trouble[:1000]}
-    ModelFolder.objects.filter(pk=folder.pk).update(**changes)
+        text = marked("It holds {count} models, of which the first {most} are taken.")
+        sentences.append(said(text, count=len(models), most=MOST_MODELS))
+    trouble = together(" ", sentences)
+    ModelFolder.objects.filter(pk=folder.pk).update(
+        scanned_at=scan.now, found=len(models), trouble=trouble[:1000], words=kept_of(trouble)
+    )
     return {found.path for found in models[:MOST_MODELS]}
 
 
@@ -105,15 +107,17 @@ def _look_for(scan: _Scan, file: ModelFile, looker: Looker) -> None:
     except GoneError:
         _mark_missing(scan, file)
     except UnreadableError as error:
-        _update(scan, file, trouble=str(error), fingerprint="")
+        _update(scan, file, fingerprint="", **trouble_columns(error.words))
 
 
 def _as_before(file: ModelFile, found: Found) -> Found:
     """A model in Hugging Face's form that lost its files is broken, not of another form."""
     if (file.kind, found.kind) == (ModelKind.HUGGING_FACE, ModelKind.OTHER):
         raise UnreadableError(
-            "Its config.json or its *.safetensors are not there any more: copy them back, or "
-            "forget it and register the folder anew as what it is now."
+            said(
+                "Its config.json or its *.safetensors are not there any more: copy them back, or "
+                "forget it and register the folder anew as what it is now."
+            )
         )
     return found
 
@@ -152,7 +156,7 @@ def _columns(found: Found, seen: Inspected) -> dict[str, object]:
         "vocabulary_size": facts.vocabulary_size,
         "has_chat_template": facts.has_chat_template,
         "fingerprint": found.fingerprint if seen.is_settled else "",
-        "trouble": word(seen.trouble, 500),  # names of files may hold what no database takes
+        **trouble_columns(seen.trouble),
     }
 
 

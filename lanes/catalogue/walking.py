@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lanes.catalogue.grouping import NAMES, FileSeen
+from wire.words import Words, marked, said
 
 MOST_ENTRIES = 50_000
 MOST_LEVELS = 12
@@ -25,16 +26,17 @@ class Listing:
     """The files, and sentences about what was left out."""
 
     files: list[FileSeen] = field(default_factory=list)
-    troubles: Counter[str] = field(default_factory=Counter)
+    troubles: Counter[tuple[str, str]] = field(default_factory=Counter)  # text, its {why}
     is_complete: bool = True
 
     @property
-    def sentence(self) -> str:
+    def sentences(self) -> list[Words]:
         """All that is to be said."""
-        return " ".join(
-            words.format(n=count, s="" if count == 1 else "s")
-            for words, count in self.troubles.items()
-        )
+        return [said(text, count=count, why=why) for (text, why), count in self.troubles.items()]
+
+    def add(self, text: str, why: str = "") -> None:
+        """One more of this trouble; `text` is `marked`, and may hold {why} and {count}."""
+        self.troubles[text, why] += 1
 
 
 @dataclass(slots=True)
@@ -83,12 +85,12 @@ def file_seen(path: str) -> FileSeen | None:
 def why_not(error: OSError) -> str:
     """Why something cannot be looked at, in words for the middle of a sentence."""
     if error.errno in (errno.EACCES, errno.EPERM):
-        return "the worker's user may not read it"
+        return said("the worker's user may not read it")
     if error.errno == errno.ELOOP:
-        return "its links lead in a circle"
+        return said("its links lead in a circle")
     if error.errno in (errno.ESTALE, errno.EIO, errno.ETIMEDOUT, errno.ENODEV):
-        return "the disk or the network share does not answer"
-    return (error.strerror or "it cannot be read").lower()
+        return said("the disk or the network share does not answer")
+    return error.strerror.lower() if error.strerror else said("it cannot be read")
 
 
 def _look_into(folder: str, level: int, state: _Walk) -> Iterator[str]:
@@ -107,15 +109,15 @@ def _look_into(folder: str, level: int, state: _Walk) -> Iterator[str]:
                     yield entry.path
     except OSError as error:
         if level == 0:
-            state.listing.troubles[_of_the_root(error)] += 1
+            state.listing.add(_of_the_root(error), why_not(error))
         else:
-            state.listing.troubles[f"{{n}} folder{{s}} left out: {why_not(error)}."] += 1
+            state.listing.add(marked("Folders left out: {count} ({why})."), why_not(error))
         state.listing.is_complete = False
 
 
 def _take_in(entry: "os.DirEntry[str]", state: _Walk) -> bool:
     """Note a file; whether it is a folder to look into."""
-    troubles = state.listing.troubles
+    listing = state.listing
     is_wanted = entry.name.lower().endswith(_ENDINGS) or entry.name in NAMES
     try:
         if entry.is_dir():
@@ -125,32 +127,31 @@ def _take_in(entry: "os.DirEntry[str]", state: _Walk) -> bool:
         entry.path.encode()
         seen = file_seen(entry.path)
         if seen is None:
-            troubles["{n} name{s} of no plain file left out."] += 1
+            listing.add(marked("Names of no plain file left out: {count}."))
         else:
-            state.listing.files.append(seen)
+            listing.files.append(seen)
     except UnicodeEncodeError:
-        troubles["{n} file{s} left out, as the name is not UTF-8: rename it."] += 1
+        listing.add(marked("Files left out, as their names are not UTF-8 (rename them): {count}."))
     except FileNotFoundError:
         if entry.is_symlink():
-            troubles["{n} link{s} to files that are not there left out."] += 1
+            listing.add(marked("Links to files that are not there left out: {count}."))
     except OSError as error:
-        troubles[f"{{n}} file{{s}} left out: {why_not(error)}."] += 1
+        listing.add(marked("Files left out: {count} ({why})."), why_not(error))
     return False
 
 
 def _of_the_root(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
-        return "It is not there: is its disk mounted?"
+        return marked("It is not there: is its disk mounted?")
     if isinstance(error, NotADirectoryError):
-        return "It is not a folder."
-    return f"It cannot be looked into: {why_not(error)}."
+        return marked("It is not a folder.")
+    return marked("It cannot be looked into: {why}.")
 
 
 def _leave_off(state: _Walk) -> None:
     state.listing.is_complete = False
-    words = (
-        f"Only its first {MOST_ENTRIES:,} entries were looked at"
-        if state.entries > MOST_ENTRIES
-        else f"Looking took longer than {MOST_SECONDS:.0f} s and was left off"
-    )
-    state.listing.troubles[f"{words}: add the folders in it that hold models instead."] += 1
+    if state.entries > MOST_ENTRIES:
+        why = said("only its first {most} entries were looked at", most=MOST_ENTRIES)
+    else:
+        why = said("looking took longer than {seconds:.0f} s", seconds=MOST_SECONDS)
+    state.listing.add(marked("Add the folders in it that hold models instead: {why}."), why)

@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 import pynvml
 
 from lanes.gpus.readings import Card, CardProcess, Inventory
+from wire.words import marked, said
 
 READ_SECONDS = 2.0  # how long a reading may take
 OPEN_SECONDS = 12.0  # how long the first one may: a card that sleeps takes a second to wake
 MILLIWATTS = 1000
-HANGS = (
+HANGS = said(
     "The NVIDIA driver does not answer: look at `dmesg` for NVRM or Xid messages, and restart "
     "this host."
 )
@@ -24,18 +25,26 @@ Answer = TypeVar("Answer")
 
 _FAILURES = (pynvml.NVMLError, pynvml.NVMLLibraryMismatchError, UnicodeDecodeError, OSError)
 _WORDS = {
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "The NVIDIA driver was changed while it was in use: "
-    "restart this host, or unload the old driver and restart this worker.",
-    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "The NVIDIA driver is installed but not loaded: try "
-    "`nvidia-smi`, and load the module `nvidia` or restart this host.",
-    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "The NVIDIA driver is too old to be read: install 470 or "
-    "newer (510 to see processes).",
-    pynvml.NVML_ERROR_NO_PERMISSION: "The NVIDIA driver refuses this worker's user: let it read "
-    "and write /dev/nvidia*.",
-    pynvml.NVML_ERROR_GPU_IS_LOST: "The driver has lost a card (it may have fallen off the bus): "
-    "restart this host.",
-    pynvml.NVML_ERROR_RESET_REQUIRED: "A card must be reset: `nvidia-smi --gpu-reset`, or restart "
-    "this host.",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: marked(
+        "The NVIDIA driver was changed while it was in use: "
+        "restart this host, or unload the old driver and restart this worker."
+    ),
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: marked(
+        "The NVIDIA driver is installed but not loaded: try "
+        "`nvidia-smi`, and load the module `nvidia` or restart this host."
+    ),
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: marked(
+        "The NVIDIA driver is too old to be read: install 470 or newer (510 to see processes)."
+    ),
+    pynvml.NVML_ERROR_NO_PERMISSION: marked(
+        "The NVIDIA driver refuses this worker's user: let it read and write /dev/nvidia*."
+    ),
+    pynvml.NVML_ERROR_GPU_IS_LOST: marked(
+        "The driver has lost a card (it may have fallen off the bus): restart this host."
+    ),
+    pynvml.NVML_ERROR_RESET_REQUIRED: marked(
+        "A card must be reset: `nvidia-smi --gpu-reset`, or restart this host."
+    ),
 }
 # After these the open library is of no use any more.
 _BROKEN = {
@@ -108,7 +117,7 @@ def _cards(driver: str, count: int) -> Inventory:
         try:
             cards.append(_card(index))
         except _FAILURES as error:
-            trouble = f"Card {index}: {_words(error)}"
+            trouble = said("Card {index}: {why}", index=index, why=_words(error))
             if getattr(error, "value", None) in _BROKEN:
                 close()
                 break
@@ -173,4 +182,5 @@ def _maybe(ask: Callable[[], Answer], troubles: list[str] | None = None) -> Answ
 
 def _words(error: BaseException) -> str:
     code = getattr(error, "value", None)
-    return _WORDS.get(code, f"NVML says: {error}.") if isinstance(code, int) else f"NVML: {error}."
+    known = _WORDS.get(code) if isinstance(code, int) else None
+    return said(known) if known else said("NVML says: {error}.", error=str(error))

@@ -20,13 +20,16 @@ from lanes.gpus.polled import PolledCard, PolledLane
 from lanes.gpus.readings import Card, Inventory
 from lanes.gpus.stored import holders_to_json, verdict_of, verdict_to_json
 from lanes.models import Gpu, GpuState, Host, HostGpus, Runtime
+from wire.words import kept_of, said
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 5.0
 DRIVERLESS_SECONDS = 60.0  # how often a host without a driver is asked for one
 LONGEST = 300  # characters of a trouble
-NOT_SHOWN = "The driver does not show this card any more: look at `nvidia-smi`, restart this host."
-NO_DRIVER = "No NVIDIA driver answers on this host: is it installed, and given to the worker?"
+NOT_SHOWN = said(
+    "The driver does not show this card any more: look at `nvidia-smi`, restart this host."
+)
+NO_DRIVER = said("No NVIDIA driver answers on this host: is it installed, and given to the worker?")
 
 
 def poll_if_due(host: Host) -> bool:
@@ -57,7 +60,8 @@ def _is_due(host: Host, now: datetime) -> bool:
 def _report_driver(host: Host, inventory: Inventory) -> None:
     """What holds of the driver, when it has changed."""
     told = {"driver": inventory.driver[:80], "trouble": inventory.trouble[:LONGEST]}
-    if HostGpus.objects.filter(host=host).exclude(**told).update(**told):
+    row, words = HostGpus.objects.filter(host=host), kept_of(inventory.trouble)
+    if row.exclude(**told).update(**told, words=words):
         log.info("host=%s driver=%s trouble=%s", host.key, *told.values())
 
 
@@ -110,6 +114,7 @@ def _write(host: Host, polled: list[PolledLane], now: datetime) -> None:
             "processes",
             "verdict",
             "trouble",
+            "words",
         ],
     )
     history.add(polled, now)
@@ -129,4 +134,5 @@ def _state(polled: PolledCard, now: datetime) -> GpuState:
         processes=holders_to_json(polled.holders),
         verdict=verdict_to_json(polled.verdict),
         trouble=card.trouble[:LONGEST],
+        words=kept_of(card.trouble),
     )

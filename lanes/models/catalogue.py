@@ -3,12 +3,16 @@
 from typing import ClassVar
 
 from django.db import models
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from lanes.models.hosts import Host
+from lanes.telling import told
+from wire.words import marked
 
-A_PROJECTOR = "It is a projector, not a model: put mmproj into its name and it goes with its model."
-GONE = "Its file is not there any more: it cannot be loaded until it is back."
+A_PROJECTOR = marked(
+    "It is a projector, not a model: put mmproj into its name and it goes with its model."
+)
+GONE = marked("Its file is not there any more: it cannot be loaded until it is back.")
 
 
 class ModelFolder(models.Model):
@@ -23,6 +27,9 @@ class ModelFolder(models.Model):
     )
     found = models.PositiveIntegerField(default=0, db_default=0, help_text="Models seen then.")
     trouble = models.CharField(max_length=1000, default="", db_default="", blank=True)
+    words = models.JSONField(
+        null=True, blank=True, help_text="What the trouble was made of: wire.words."
+    )
 
     class Meta:
         ordering: ClassVar = ["path"]
@@ -36,6 +43,11 @@ class ModelFolder(models.Model):
 
     def __str__(self) -> str:
         return self.path
+
+    @property
+    def told(self) -> str:
+        """The trouble in the reader's language."""
+        return told(self.trouble, self.words)
 
 
 class ModelKind(models.TextChoices):
@@ -120,6 +132,9 @@ class ModelFile(models.Model):
         null=True, blank=True, help_text="It is not there any more."
     )
     trouble = models.CharField(max_length=500, default="", db_default="", blank=True)
+    words = models.JSONField(
+        null=True, blank=True, help_text="What the trouble was made of: wire.words."
+    )
     forgotten_at = models.DateTimeField(
         null=True, blank=True, help_text="It is off the list, and kept for what ran it."
     )
@@ -149,7 +164,8 @@ class ModelFile(models.Model):
 
     @property
     def warning(self) -> str:
-        """A sentence for whoever would run it; empty when all is well as far as is known."""
+        """A sentence for whoever would run it, in their language; empty when all is well as far
+        as is known."""
         if self.missing_since is not None:
-            return GONE
-        return self.trouble
+            return gettext(GONE)
+        return told(self.trouble, self.words)

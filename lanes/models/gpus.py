@@ -6,6 +6,7 @@ from django.db import models
 
 from lanes.models.hosts import Gpu, Host
 from lanes.models.lane import Lane
+from lanes.telling import told
 
 MINUTES_KEPT = 24 * 60
 
@@ -17,9 +18,17 @@ class HostGpus(models.Model):
     read_at = models.DateTimeField(help_text="When this was last found to be so.")
     driver = models.CharField(max_length=80, blank=True, help_text="Its version; empty: none.")
     trouble = models.CharField(max_length=300, blank=True)
+    words = models.JSONField(
+        null=True, blank=True, help_text="What the trouble was made of: wire.words."
+    )
 
     def __str__(self) -> str:
         return f"{self.host}: {self.trouble or self.driver or 'no NVIDIA driver'}"
+
+    @property
+    def told(self) -> str:
+        """The trouble in the reader's language."""
+        return told(self.trouble, self.words)
 
 
 class GpuState(models.Model):
@@ -35,9 +44,17 @@ class GpuState(models.Model):
     processes = models.JSONField(null=True, help_text="Holders; null: the driver does not tell.")
     verdict = models.JSONField(default=dict, help_text="Who is on it without being a lane's.")
     trouble = models.CharField(max_length=300, blank=True)
+    words = models.JSONField(
+        null=True, blank=True, help_text="What the trouble was made of: wire.words."
+    )
 
     def __str__(self) -> str:
         return f"{self.gpu} at {self.read_at:%Y-%m-%d %H:%M:%S}"
+
+    @property
+    def told(self) -> str:
+        """The trouble in the reader's language."""
+        return told(self.trouble, self.words)
 
 
 class LaneMinute(models.Model):

@@ -6,6 +6,8 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy
 
+from lanes.telling import told
+
 SLUG_WORDS = (
     "use small letters, digits, dots, hyphens and underscores, starting with a letter or digit"
 )
@@ -78,6 +80,7 @@ class HostReport(models.Model):
     disk_total_bytes = models.BigIntegerField()
     driver = models.CharField(max_length=10, choices=Driver)
     driver_words = models.CharField(max_length=300, help_text="Version, or what is wrong.")
+    words = models.JSONField(null=True, blank=True, help_text="What they were made of: wire.words.")
     servers_run_as = models.CharField(max_length=64, help_text="The Unix user of model servers.")
     is_user_shared = models.BooleanField(
         help_text="Whether model servers run as the worker's own user and could read its secrets."
@@ -85,6 +88,11 @@ class HostReport(models.Model):
 
     def __str__(self) -> str:
         return f"{self.host} at {self.at:%Y-%m-%d %H:%M:%S}"
+
+    @property
+    def told(self) -> str:
+        """The driver's words in the reader's language."""
+        return told(self.driver_words, self.words)
 
 
 class Gpu(models.Model):

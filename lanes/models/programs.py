@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.db import models
 
 from lanes.models.hosts import Host
+from lanes.telling import told
 
 
 class LlamaServer(models.Model):
@@ -19,6 +20,9 @@ class LlamaServer(models.Model):
     trouble = models.CharField(
         max_length=300, blank=True, help_text="Why it is not known; empty: it is."
     )
+    words = models.JSONField(
+        null=True, blank=True, help_text="What the trouble was made of: wire.words."
+    )
     asked_at = models.DateTimeField()
 
     class Meta:
@@ -26,3 +30,8 @@ class LlamaServer(models.Model):
 
     def __str__(self) -> str:
         return f"llama-server {self.version} on {self.host}"
+
+    @property
+    def told(self) -> str:
+        """The trouble in the reader's language."""
+        return told(self.trouble, self.words)

@@ -27,6 +27,8 @@ from slotserve.hosts import HostOverview, JoinTokenView, hosts_for_people, join_
 class HostReportSerializer(serializers.ModelSerializer[HostReport]):
     """How a host is, as its worker said last. `clock_skew` is in seconds ahead of the database."""
 
+    driver_words = serializers.CharField(source="told")
+
     class Meta:
         model = HostReport
         fields = (

@@ -16,6 +16,7 @@ from lanes import log_reading
 from lanes.log_reading import MOST_LINES, Piece
 from lanes.models import Lane, Runtime
 from lanes.refusals import Refusal
+from lanes.telling import tell
 from slotserve import log_following
 from slotserve.api.errors import refuse
 from wire.words import said
@@ -142,8 +143,8 @@ def _run(lane: Lane, pk: int | None) -> Runtime | None:
 
 def _shown(piece: Piece) -> dict[str, Any]:
     shown = asdict(piece)
-    detail = shown.pop("note")
-    return {**shown, "lines": list(piece.lines), "detail": detail}
+    del shown["note"]
+    return {**shown, "lines": list(piece.lines), "detail": tell(piece.note)}
 
 
 def _follow(

@@ -97,6 +97,7 @@ class ModelFolderSerializer(StrictBody, serializers.ModelSerializer[ModelFolder]
     """A folder that its host's worker looks through."""
 
     host = serializers.SlugRelatedField(slug_field="key", queryset=Host.objects.all())
+    trouble = serializers.CharField(source="told", read_only=True)
 
     class Meta:
         model = ModelFolder

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from lanes import log_reading
 from lanes.models import Lane, Runtime
 from lanes.refusals import Refusal
+from lanes.telling import tell
 from slotserve.overview import lanes_for_people
 from slotserve.web.access import staff_required
 
@@ -99,7 +100,7 @@ def _since(lane: Lane, run: Runtime | None, offset: int | None) -> Shown:
             lines=shown.lines + found.lines,
             unfinished=found.unfinished,
             is_over=found.is_over,
-            trouble=found.note,
+            trouble=tell(found.note),
         )
         if not found.has_more:
             break

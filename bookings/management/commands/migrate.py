@@ -10,7 +10,7 @@ from lanes import audit_guards
 
 
 class Command(migrate.Command):
-    """Put missing guards of bookings and audit trail back before the checks that would stop this command."""
+    """Put missing guards back before the checks that would stop this command."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Cure, then go on as Django does."""
