@@ -39,7 +39,7 @@ def release(booking: Booking, *, actor: User) -> Answer:
 
     Refusals: not_yours, wrong_state, too_late, busy.
     """
-    return change(booking, actor, _release)
+    return change(booking, actor, give_back)
 
 
 def cancel(booking: Booking, *, actor: User) -> Answer:
@@ -89,7 +89,8 @@ def _decided(
     return change(booking, actor, partial(decide, comment), is_for_staff=True)
 
 
-def _release(held: Held) -> Answer:
+def give_back(held: Held) -> Answer:
+    """Release a booking under lock, or cancel it where it has not begun."""
     booking, now = held.booking, held.now
     # Not even begun at this very moment: an interval of no length is none.
     if booking.status(now) is not Status.IN_PROGRESS or now == booking.start:

@@ -3,15 +3,15 @@
 Each occurrence keeps its start and its end on the clock of one zone, so that one over a change of
 the clocks is longer or shorter than the others. A time that clocks leave out is the moment at which
 they would have shown it without the change (02:30 is 03:30); of a time that they show twice, the
-first. Both are told.
+first that can be (an end is after its start). Both are told, and the other moment can be meant.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 
-from bookings.wall_clock import DAY, Shown, read
+from bookings.wall_clock import DAY, Reading, Shown, read
 
 MOST = 100  # occurrences of one series
 FRIDAY = 4
@@ -28,10 +28,14 @@ class Every(StrEnum):
 class Note(StrEnum):
     """What the clocks do to an occurrence."""
 
-    START_MOVED = "start_moved"  # left out by the clocks
+    START_MOVED = "start_moved"  # left out by the clocks: later
     END_MOVED = "end_moved"
+    START_EARLIER = "start_earlier"  # left out, and the earlier one is meant
+    END_EARLIER = "end_earlier"
     START_FIRST = "start_first"  # shown twice
     END_FIRST = "end_first"
+    START_SECOND = "start_second"
+    END_SECOND = "end_second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,18 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
+class Doubt:
+    """A start or an end that is not one moment: what clocks should show, the two moments that can
+    be meant, and the one that is."""
+
+    is_end: bool
+    wall: datetime
+    shown: Shown
+    choices: tuple[datetime, ...]
+    meant: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Occurrence:
     """[start, end) in UTC, and what the clocks did to it. `wall_start` is naive: what was meant.
 
@@ -58,23 +74,33 @@ class Occurrence:
     end: datetime
     wall_start: datetime
     notes: tuple[Note, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def occurrences(
-    start: datetime, end: datetime, pattern: Pattern, zone: tzinfo
+    start: datetime,
+    end: datetime,
+    pattern: Pattern,
+    zone: tzinfo,
+    meant: Collection[datetime] = frozenset(),
 ) -> tuple[Occurrence, ...]:
     """Those from the naive times [start, end) of the first day on; one more than MOST where there
-    are too many. A first day that is none of the pattern's is left out."""
+    are too many. A first day that is none of the pattern's is left out. `meant`: moments that are
+    to be taken where clocks leave a choice."""
     length = end - start
     return tuple(
-        _occurrence(datetime.combine(day, start.time()), length, zone)
+        _occurrence(datetime.combine(day, start.time()), length, zone, meant)
         for day in _days(start.date(), pattern)
     )
 
 
 def shifted(moment: datetime, wall: datetime, zone: tzinfo, by: timedelta) -> datetime:
-    """A moment whose naive time in the zone is `wall`, later by so much on the wall."""
-    return read(wall + by, zone).choices[-1] if by else moment
+    """A moment whose naive time in the zone is `wall`, later by so much on the wall; never earlier
+    than the moment itself where it is later on the wall."""
+    if not by:
+        return moment
+    after = moment if by > timedelta() else None
+    return _usual(read(wall + by, zone), after)
 
 
 def _days(first: date, pattern: Pattern) -> Iterator[date]:
@@ -98,16 +124,45 @@ def _weekdays(first: date, pattern: Pattern) -> frozenset[int]:
     return pattern.days or frozenset({first.weekday()})
 
 
-def _occurrence(start: datetime, length: timedelta, zone: tzinfo) -> Occurrence:
-    begins, begin_notes = _moment(start, zone, Note.START_MOVED, Note.START_FIRST)
-    ends, end_notes = _moment(start + length, zone, Note.END_MOVED, Note.END_FIRST)
-    return Occurrence(begins, ends, start, (*begin_notes, *end_notes))
+def _occurrence(
+    start: datetime, length: timedelta, zone: tzinfo, meant: Collection[datetime]
+) -> Occurrence:
+    begins, begin_doubt = _moment(start, zone, meant, after=None)
+    ends, end_doubt = _moment(start + length, zone, meant, after=begins)
+    doubts = tuple(doubt for doubt in (begin_doubt, end_doubt) if doubt)
+    return Occurrence(begins, ends, start, tuple(_note(each) for each in doubts), doubts)
 
 
 def _moment(
-    wall: datetime, zone: tzinfo, moved: Note, first: Note
-) -> tuple[datetime, tuple[Note, ...]]:
+    wall: datetime, zone: tzinfo, meant: Collection[datetime], after: datetime | None
+) -> tuple[datetime, Doubt | None]:
+    """The moment, and what is doubtful of it; `after`: the start of what this ends."""
     found = read(wall, zone)
+    if found.shown is Shown.ONCE:
+        return found.choices[0], None
+    usual = _usual(found, after)
+    chosen = next((each for each in found.choices if each in meant), usual)
+    return chosen, Doubt(after is not None, wall, found.shown, found.choices, chosen)
+
+
+def _usual(found: Reading, after: datetime | None) -> datetime:
+    """What is meant unless somebody says otherwise."""
     if found.shown is Shown.NEVER:
-        return found.choices[-1], (moved,)
-    return found.choices[0], (first,) if found.shown is Shown.TWICE else ()
+        return found.choices[-1]
+    later = (each for each in found.choices if after is None or each > after)
+    return next(later, found.choices[0])
+
+
+def _note(doubt: Doubt) -> Note:
+    is_first = doubt.meant == doubt.choices[0]
+    if doubt.shown is Shown.NEVER:
+        earlier, later = (
+            (Note.END_EARLIER, Note.END_MOVED)
+            if doubt.is_end
+            else (Note.START_EARLIER, Note.START_MOVED)
+        )
+        return earlier if is_first else later
+    first, second = (
+        (Note.END_FIRST, Note.END_SECOND) if doubt.is_end else (Note.START_FIRST, Note.START_SECOND)
+    )
+    return first if is_first else second

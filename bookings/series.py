@@ -1,6 +1,6 @@
 """Booking a series: its occurrences are bookings of their own, made together or not at all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -25,6 +25,7 @@ from bookings.rules import (
     purpose_objection,
 )
 from bookings.series_judging import Judged, judged
+from bookings.series_offers import free_series, other_starts
 from bookings.settling import BUSY, GONE, lock, settle, tell_series
 from lanes import clock
 from lanes.models import Lane, Preset
@@ -57,13 +58,16 @@ class AskedSeries:
     zone: str
     pattern: Pattern
     purpose: str = ""
+    meant: frozenset[datetime] = frozenset()  # moments, where clocks leave a choice
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesRefused(Refusal):
-    """Some occurrences cannot be booked (code series_clash): all, with what stands against each."""
+    """Some occurrences cannot be booked (code series_clash): all, with what stands against each,
+    and the nearest times of its first day at which all can."""
 
     judged: tuple[Judged, ...] = ()
+    nearest: tuple[Occurrence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,25 @@ def book_series(
     found = _times(asked)
     if isinstance(found, Refusal):
         return found
-    return settle(partial(_book, owner, asked, found, leaves_out))
+    made = settle(partial(_book, owner, asked, found, leaves_out))
+    if isinstance(made, SeriesRefused):
+        return replace(made, nearest=nearest_starts(owner, asked))
+    return made
+
+
+def nearest_starts(owner: User, asked: AskedSeries) -> tuple[Occurrence, ...]:
+    """Up to three other times of day, the nearest first, at which all of a series can be booked: as
+    the first occurrence would be. Nothing is locked, so others may be faster."""
+    zone = zone_named(asked.zone)
+    if zone is None or is_aware(asked.start) or is_aware(asked.end):
+        return ()
+    standing = standing_of(owner, asked.lane, clock.database_now())
+    found = []
+    for start in other_starts(asked.start):
+        times = (start, start + (asked.end - asked.start))
+        found.append(occurrences(*times, asked.pattern, zone))
+    rows = [each for each in found if each and len(each) <= MOST]
+    return free_series(standing, _wish(asked.lane, asked, rows[0][0]), rows) if rows else ()
 
 
 def _book(
@@ -181,7 +203,7 @@ def _times(asked: AskedSeries) -> tuple[Occurrence, ...] | Refusal:
     zone = zone_named(asked.zone)
     if zone is None:
         return NO_ZONE
-    found = occurrences(asked.start, asked.end, asked.pattern, zone)
+    found = occurrences(asked.start, asked.end, asked.pattern, zone, asked.meant)
     if len(found) > MOST:
         return TOO_MANY
     return found or NO_DAY

@@ -12,6 +12,7 @@ from slotserve.web import (
     audit,
     book,
     booking,
+    booking_series,
     bookings,
     calendar,
     calendar_feed,
@@ -85,6 +86,11 @@ urlpatterns = [
     re_path(r"^bookings/(?P<pk>\d{1,18})/share/$", booking.share, name="booking-share"),
     re_path(r"^bookings/(?P<pk>\d{1,18})/unshare/$", booking.end_share, name="booking-unshare"),
     re_path(r"^bookings/(?P<pk>\d{1,18})/transfer/$", booking.transfer, name="booking-transfer"),
+    re_path(
+        r"^bookings/(?P<pk>\d{1,18})/series/release/$",
+        booking_series.release,
+        name="booking-series-release",
+    ),
     path("bookings/<int:pk>/extend/", bookings.extend, name="extend"),
     re_path(
         r"^bookings/(?P<pk>\d{1,18})/(?P<name>release|cancel|approve|reject|confirm)/$",

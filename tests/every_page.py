@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from playwright.sync_api import Page
 
-from bookings.models import Booking, Policy, State
+from bookings.models import Booking, Policy, Series, State
 from lanes import announcements, clock
 from lanes.models import Lane, ModelFile, Outcome, Preset, TestLoad
 from lanes.refusals import Refusal
@@ -59,6 +59,7 @@ PAGES = (
     Look("calendar-booking", parts=BOOKING),
     Look("booking", parts=BOOKING),
     Look("move-booking", parts=BOOKING),
+    Look("booking-series-release", parts=BOOKING),
     Look("bookings"),
     Look("extend", parts=BOOKING),
     Look("catalogue"),
@@ -194,6 +195,10 @@ def _parts(member: User, administrator: User) -> dict[str, object]:
     now = clock.database_now()
     own = Booking.objects.filter(owner=member, end__gt=now, state=State.CONFIRMED)
     booking = own.earliest("start")
+    booking.series = Series.objects.create(
+        owner=member, zone="Europe/Berlin", every="weekly", days=[1, 3], count=8, created_at=now
+    )
+    booking.save()
     preset = Preset.objects.get(slug="qwen3-14b")
     endpoint = endpoint_services.add(
         name="Ours", kind="webhook", url="https://example.org/hook", events=["confirmed"],

@@ -113,3 +113,48 @@ def test_others_do_not_see_it_and_tokens_stay_on_their_lanes(client: APIClient) 
     assert other.post(URL, wish(), format="json").status_code == 403
     assert other.post(f"{url}cancel/", {}, format="json").status_code == 403
     assert signed_in(builders.administrator()).get(url).status_code == 200
+
+
+class TestChanging:
+    """One, it and the following, or all."""
+
+    @pytest.fixture
+    def made(self, client: APIClient) -> Any:
+        return client.post(URL, wish(), format="json").json()
+
+    def moved(self, made: Any, number: int, hours: float, **changed: Any) -> dict[str, Any]:
+        booking = Booking.objects.get(pk=made["bookings"][number]["id"])
+        by = timedelta(hours=hours)
+        times = {"start": (booking.start + by).isoformat(), "end": (booking.end + by).isoformat()}
+        return {"booking": booking.pk, **times, **changed}
+
+    def test_move(self, client: APIClient, made: Any) -> None:
+        body = self.moved(made, 1, 2, span="following")
+        answer = client.post(f"{URL}{made['id']}/move/", body, format="json")
+        assert answer.status_code == 200
+        hours = [each["start"][11:13] for each in answer.json()["bookings"]]
+        assert hours == ["12", "14", "14"]
+
+    def test_release(self, client: APIClient, made: Any) -> None:
+        body = {"booking": made["bookings"][0]["id"], "span": "this"}
+        answer = client.post(f"{URL}{made['id']}/release/", body, format="json")
+        states = [each["state"] for each in answer.json()["bookings"]]
+        assert states == ["cancelled", "confirmed", "confirmed"]
+        assert client.post(f"{URL}{made['id']}/release/", body, format="json").status_code == 409
+
+    def test_refusals(self, client: APIClient, made: Any) -> None:
+        move = f"{URL}{made['id']}/move/"
+        assert client.post(move, {}, format="json").status_code == 400
+        unknown = self.moved(made, 0, 1) | {"booking": 10**9}
+        assert client.post(move, unknown, format="json").status_code == 400
+        assert (
+            client.post(move, self.moved(made, 0, 1, span="some"), format="json").status_code == 400
+        )
+        stranger = signed_in(builders.person("stranger"))
+        assert stranger.post(move, self.moved(made, 0, 1), format="json").status_code == 404
+        second = Booking.objects.get(pk=made["bookings"][1]["id"])
+        hour = timedelta(hours=1)
+        builders.booking(lane=second.lane, kind="gpu", start=second.end, end=second.end + hour)
+        taken = client.post(move, self.moved(made, 0, 1), format="json")
+        assert (taken.status_code, taken.json()["code"]) == (409, "slot_taken")
+        assert taken.json()["detail"].startswith("The one of ")

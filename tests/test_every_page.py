@@ -38,9 +38,10 @@ QUERIES = {
     + 6,  # clock, maintenance, lanes, bookings (2), sentences
     "calendar-booking": HEAD + 2,  # clock, bookings
     # bookings (2), clock; the lane (10: see overview), sizes; guests, usage, hours (2), revision,
-    # usage by person, what follows, sentences, members, presets:
-    "booking": HEAD + 23,
+    # usage by person, what follows, sentences, members, presets, its series:
+    "booking": HEAD + 24,
     "move-booking": HEAD + 3,  # bookings, lanes (2)
+    "booking-series-release": HEAD + 3,  # bookings (2), clock
     "bookings": HEAD + 5,  # clock, bookings (3), waiting
     "extend": HEAD + 2,  # bookings (2)
     # lanes, cards, revisions, servers (2), hosts, models (2), estimates, requests:

@@ -72,6 +72,38 @@ def test_nights_of_changes_in_berlin(
     assert (f"{found.start:%H:%M}", f"{found.end:%H:%M}", found.notes) == (begins, ends, notes)
 
 
+@pytest.mark.parametrize(
+    ("zone", "start", "minutes", "asks", "meant", "begins", "ends"),
+    [
+        # Clocks go forward: 02:30 is 03:30 unless the earlier is meant.
+        ("Europe/Berlin", "2030-03-31 02:30", 60, ["start", "end"][:1], [], "01:30", "01:30"),
+        ("Europe/Berlin", "2030-03-31 02:30", 60, ["start"], ["00:30"], "00:30", "01:30"),
+        ("America/New_York", "2030-03-10 02:15", 120, ["start"], ["06:15"], "06:15", "08:15"),
+        ("Australia/Lord_Howe", "2030-10-06 02:15", 60, ["start"], ["15:15"], "15:15", "16:15"),
+        # They go back: the first, unless the second is meant; an end is after its start.
+        ("Europe/Berlin", "2030-10-27 02:30", 60, ["start"], [], "00:30", "02:30"),
+        ("Europe/Berlin", "2030-10-27 02:30", 60, ["start"], ["01:30"], "01:30", "02:30"),
+        ("Europe/Berlin", "2030-10-27 02:15", 30, ["start", "end"], ["01:15"], "01:15", "01:45"),
+        ("Europe/Berlin", "2030-10-27 02:15", 30, ["start", "end"], ["01:45"], "00:15", "01:45"),
+        ("America/New_York", "2030-11-03 01:30", 60, ["start"], ["06:30"], "06:30", "07:30"),
+        ("Australia/Lord_Howe", "2030-04-07 01:45", 60, ["start"], ["15:15"], "15:15", "16:15"),
+    ],
+)
+def test_which_moment_is_meant_can_be_said(
+    zone: str, start: str, minutes: int, asks: list[str], meant: list[str], begins: str, ends: str
+) -> None:
+    first = datetime.fromisoformat(start)
+    end = first + timedelta(minutes=minutes)
+    usual = occurrences(first, end, Pattern(Every.DAY, count=1), ZoneInfo(zone))[0]
+    assert ["end" if each.is_end else "start" for each in usual.doubts] == asks
+    all_choices = [moment for doubt in usual.doubts for moment in doubt.choices]
+    said = [moment for moment in all_choices if f"{moment:%H:%M}" in meant]
+    assert len(said) == len(meant)
+    found = occurrences(first, end, Pattern(Every.DAY, count=1), ZoneInfo(zone), said)[0]
+    assert (f"{found.start:%H:%M}", f"{found.end:%H:%M}") == (begins, ends)
+    assert all(doubt.meant in doubt.choices for doubt in found.doubts)
+
+
 @given(
     zone=st.sampled_from(ZONES).map(ZoneInfo),
     start=st.integers(-400 * 1440, 400 * 1440).map(

@@ -10,8 +10,9 @@ from django.contrib.auth.models import User
 from bookings import services
 from bookings.models import Booking, Policy, Series, State
 from bookings.recurrence import Every, Pattern
+from bookings.refusals import SlotTaken
 from bookings.series import AskedSeries, MadeSeries, SeriesRefused, book_series, preview
-from bookings.series_changes import Span, cancel_series, move_series
+from bookings.series_changes import Span, cancel_series, move_series, release_series
 from bookings.series_judging import Judged
 from lanes.models import Lane, LaneEvent, Maintenance
 from lanes.refusals import Refusal
@@ -214,6 +215,81 @@ class TestChanging:
         answer = cancel_series(single, actor=owner)
         assert isinstance(answer, Refusal)
         assert answer.code == "wrong_state"
+
+    def test_giving_back_releases_the_one_in_progress(
+        self, rows: list[Booking], owner: User, moment: Moment
+    ) -> None:
+        moment.set(90)
+        answer = release_series(rows[0], actor=owner, span=Span.FOLLOWING)
+        assert days(answer) == [0, 1, 2, 3]
+        found = Booking.objects.order_by("start")
+        assert [each.status(moment.now) for each in found] == ["released", *["cancelled"] * 3]
+        assert found[0].end == at(90)
+
+    @pytest.mark.parametrize(
+        ("span", "changed"),
+        [(Span.THIS, [1]), (Span.FOLLOWING, [1, 2, 3]), (Span.ALL, [0, 1, 2, 3])],
+    )
+    def test_another_length_is_for_those_that_are_meant(
+        self, rows: list[Booking], owner: User, span: Span, changed: list[int]
+    ) -> None:
+        this = rows[1]
+        answer = move_series(
+            this, actor=owner, start=this.start, end=this.end + timedelta(minutes=30), span=span
+        )
+        assert days(answer) == changed
+        lengths = [each.end - each.start for each in Booking.objects.order_by("start")]
+        assert [n for n in range(4) if lengths[n] == timedelta(minutes=90)] == changed
+
+    def test_one_in_progress_gets_another_end_with_the_others(
+        self, rows: list[Booking], owner: User, moment: Moment
+    ) -> None:
+        moment.set(90)
+        answer = move_series(rows[0], actor=owner, start=rows[0].start, end=at(110))
+        assert days(answer) == [0, 1, 2, 3]
+        rows[1].refresh_from_db()
+        answer = move_series(rows[1], actor=owner, start=at(DAY + 90), end=at(DAY + 140))
+        assert days(answer) == [1, 2, 3]  # another start is for those that have not begun
+
+    def test_each_keeps_its_own_length_when_they_move(
+        self, rows: list[Booking], owner: User
+    ) -> None:
+        done(services.move(rows[2], actor=owner, start=at(2 * DAY + 60), end=at(2 * DAY + 80)))
+        move_series(rows[0], actor=owner, start=at(120), end=at(180))
+        lengths = [each.end - each.start for each in Booking.objects.order_by("start")]
+        assert lengths == [timedelta(minutes=n) for n in (60, 60, 20, 60)]
+
+    def test_to_another_lane(self, rows: list[Booking], owner: User) -> None:
+        other = builders.lane("other")
+        move_series(rows[1], actor=owner, start=rows[1].start, end=rows[1].end, lane=other,
+                    span=Span.FOLLOWING)  # fmt: skip
+        names = Booking.objects.order_by("start").values_list("lane__slug", flat=True)
+        assert list(names) == ["demo", "other", "other", "other"]
+
+    def test_one_that_was_moved_meanwhile_moves_nothing(
+        self, rows: list[Booking], owner: User
+    ) -> None:
+        seen = Booking.objects.get(pk=rows[1].pk)
+        done(services.move(rows[1], actor=owner, start=at(DAY + 90), end=at(DAY + 150)))
+        answer = move_series(seen, actor=owner, start=at(DAY + 120), end=at(DAY + 180))
+        assert code(answer) == "changed"  # type: ignore[arg-type]
+
+    def test_giving_time_back_is_allowed_whatever_the_rules_say(
+        self, rows: list[Booking], owner: User
+    ) -> None:
+        Policy.objects.create(may_book=False, max_minutes=5, approval="always")
+        answer = move_series(rows[0], actor=owner, start=rows[0].start, end=at(100))
+        assert days(answer) == [0, 1, 2, 3]
+        assert set(Booking.objects.values_list("state", flat=True)) == {"confirmed"}
+
+    def test_a_refusal_says_which_it_is_about(
+        self, rows: list[Booking], owner: User, lane: Lane
+    ) -> None:
+        booked(lane, start=at(2 * DAY + 120), end=at(2 * DAY + 180))
+        answer = move_series(rows[0], actor=owner, start=at(120), end=at(180))
+        assert isinstance(answer, SlotTaken)
+        assert answer.words.startswith("The one of 17 Jan")
+        assert answer.nearest == ()
 
     @pytest.mark.parametrize("hours", [1, -0.5, 24, 36])
     def test_all_move_by_as_much(self, rows: list[Booking], owner: User, hours: float) -> None:

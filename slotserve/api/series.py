@@ -1,12 +1,13 @@
 """/api/v1/bookings/series/."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers, status, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -14,7 +15,7 @@ from rest_framework.response import Response
 
 from bookings import series, series_changes
 from bookings.models import Booking, Kind, Series
-from bookings.recurrence import Every, Note, Pattern
+from bookings.recurrence import MOST, Every, Note, Pattern
 from bookings.series_changes import Span
 from bookings.series_judging import Judged
 from bookings.wall_clock import wall_of
@@ -28,6 +29,8 @@ from slotserve.api.errors import refusal_body, refuse
 from slotserve.api.fields import AwareDateTimeField
 from slotserve.api.permissions import OTHER_LANE, may_use_lane
 
+Deed = Callable[[Booking, User], tuple[Booking, ...] | Refusal]
+
 
 class OccurrenceSerializer(serializers.Serializer[Judged]):
     """One time of a series; `refusal` says what stands against it, as a booking's refusal does."""
@@ -38,7 +41,14 @@ class OccurrenceSerializer(serializers.Serializer[Judged]):
     notes = serializers.ListField(
         source="occurrence.notes", child=serializers.ChoiceField(choices=[n.value for n in Note])
     )
+    choices = serializers.SerializerMethodField()
     refusal = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.ListField(child=serializers.DateTimeField()))
+    def get_choices(self, judged: Judged) -> list[datetime]:
+        """The moments that can be meant by times that clocks leave out or show twice; send those
+        that are, in `meant`."""
+        return [each for doubt in judged.occurrence.doubts for each in doubt.choices]
 
     def get_refusal(self, judged: Judged) -> dict[str, Any] | None:
         """None where it can be booked."""
@@ -81,6 +91,9 @@ class NewSeriesSerializer(StrictBody):
     until = serializers.DateField(required=False, allow_null=True)
     count = serializers.IntegerField(required=False, allow_null=True)
     purpose = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
+    meant = serializers.ListField(
+        child=AwareDateTimeField(), required=False, default=list, max_length=2 * MOST
+    )
     leave_out = serializers.BooleanField(default=False)
     preview = serializers.BooleanField(default=False)
 
@@ -91,10 +104,28 @@ class CancelSeriesSerializer(StrictBody):
     booking = serializers.IntegerField(required=False, min_value=1)
 
 
+class SeriesSpanSerializer(StrictBody):
+    """Which bookings of a series, of those that are not over, seen from one of them."""
+
+    booking = serializers.IntegerField(min_value=1)
+    span = serializers.ChoiceField(choices=[span.value for span in Span], default=Span.ALL.value)
+
+
+class SeriesMoveSerializer(SeriesSpanSerializer):
+    """Where `booking` is to be; the others move by as much on the clock of the series. A length
+    that differs is for all of them. Without a lane they stay on theirs."""
+
+    start = AwareDateTimeField()
+    end = AwareDateTimeField()
+    lane = serializers.SlugRelatedField(
+        slug_field="slug", queryset=Lane.objects.all(), required=False
+    )
+
+
 class SeriesViewSet(
     mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Series]
 ):
-    """Series of bookings: see, try, make, cancel."""
+    """Series of bookings: see, try, make, move, give back, cancel."""
 
     serializer_class = SeriesSerializer
     queryset = Series.objects.none()
@@ -162,6 +193,50 @@ class SeriesViewSet(
             return refuse(done)
         return Response(self.get_serializer(self.get_object()).data)
 
+    @extend_schema(request=SeriesSpanSerializer, responses=SeriesSerializer)
+    @action(detail=True, methods=["post"])
+    def release(self, request: Request, pk: str) -> Response:
+        """Give `booking` back, or it and those after it, or all: what has begun is released, the
+        rest cancelled."""
+        said = self._said(SeriesSpanSerializer)
+        span = Span(said["span"])
+        return self._done(
+            said, lambda each, actor: series_changes.release_series(each, actor=actor, span=span)
+        )
+
+    @extend_schema(request=SeriesMoveSerializer, responses=SeriesSerializer)
+    @action(detail=True, methods=["post"])
+    def move(self, request: Request, pk: str) -> Response:
+        """Give `booking`, or it and those after it, or all other times or another length; all of it
+        or nothing."""
+        said = self._said(SeriesMoveSerializer)
+        lane: Lane | None = said.get("lane")
+        if lane and not may_use_lane(request, lane.pk):
+            return refuse(OTHER_LANE)
+        times = {"start": said["start"], "end": said["end"], "span": Span(said["span"])}
+        return self._done(
+            said,
+            lambda each, actor: series_changes.move_series(each, actor=actor, lane=lane, **times),
+        )
+
+    def _said(self, serializer: type[SeriesSpanSerializer]) -> dict[str, Any]:
+        body = serializer(data=self.request.data)
+        body.is_valid(raise_exception=True)
+        return cast(dict[str, Any], body.validated_data)
+
+    def _done(self, said: dict[str, Any], deed: Deed) -> Response:
+        """Do it from the booking that is named on, and answer with the series as it is then."""
+        found = self.get_object()
+        booking = found.bookings.filter(pk=said["booking"]).select_related("series").first()
+        if booking is None:
+            raise serializers.ValidationError({"booking": "The series has no such booking."})
+        if not _may_use_lanes(self.request, found):
+            return refuse(OTHER_LANE)
+        done = deed(booking, cast(User, self.request.user))
+        if isinstance(done, Refusal):
+            return refuse(done)
+        return Response(self.get_serializer(self.get_object()).data)
+
 
 def _may_use_lanes(request: Request, found: Series) -> bool:
     lanes = Booking.objects.filter(series=found).values_list("lane", flat=True).distinct()
@@ -188,6 +263,7 @@ def _asked(wish: dict[str, Any]) -> series.AskedSeries | Refusal:
             Every(wish["every"]), frozenset(wish["days"]), wish.get("until"), wish.get("count")
         ),
         purpose=wish["purpose"],
+        meant=frozenset(each.astimezone(UTC) for each in wish["meant"]),
     )
 
 
@@ -195,4 +271,6 @@ def _refused(refusal: Refusal) -> Response:
     response = refuse(refusal)
     if isinstance(refusal, series.SeriesRefused):
         response.data["occurrences"] = _occurrences(refusal.judged)
+        nearest = [{"start": each.start, "end": each.end} for each in refusal.nearest]
+        response.data["nearest"] = nearest
     return response

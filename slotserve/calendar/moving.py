@@ -1,7 +1,7 @@
 """A move as the calendar's page asks for it: where it was seen, and where it shall go. Times are
 moments, or what the viewer's wall clock shows; one that does not exist or comes twice is asked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -12,8 +12,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from bookings import services
-from bookings.changes import Seen
+from bookings.changes import CHANGED, Seen
 from bookings.models import Booking
+from bookings.series_changes import Span, move_series
 from bookings.wall_clock import Reading, Shown, read, wall_of
 from lanes.models import Lane
 from lanes.refusals import Refusal
@@ -75,6 +76,20 @@ def move(wanted: Wish, actor: User) -> Booking | Refusal:
     )
 
 
+def move_span(wanted: Wish, actor: User, span: Span) -> Sequence[Booking] | Refusal:
+    """Carry it out for this booking, or for those of its series that are meant."""
+    if span is Span.THIS:
+        done = move(wanted, actor)
+        return done if isinstance(done, Refusal) else (done,)
+    booking, seen = wanted.booking, wanted.seen
+    if (booking.start, booking.end, booking.lane_id) != (seen.start, seen.end, seen.lane_id):
+        return CHANGED
+    lane = wanted.lane if wanted.lane.pk != booking.lane_id else None
+    return move_series(
+        booking, actor=actor, start=wanted.start, end=wanted.end, lane=lane, span=span
+    )
+
+
 def question(asked: Asked) -> str:
     """What to ask of a time that is not one moment."""
     values = {"time": f"{asked.wall:%H:%M}"}
@@ -118,7 +133,8 @@ def parsed(text: object) -> datetime | None:
 
 def _booking(pk: object) -> Booking | None:
     is_number = isinstance(pk, int | str) and str(pk).isascii() and str(pk).isdigit()
-    return Booking.objects.filter(pk=int(str(pk)[:18])).first() if is_number else None
+    found = Booking.objects.select_related("series")
+    return found.filter(pk=int(str(pk)[:18])).first() if is_number else None
 
 
 def _seen(said: object) -> Seen | None:

@@ -19,7 +19,14 @@ from bookings.models import Booking, State
 from bookings.policies import standing_of
 from bookings.policy_words import left_words
 from bookings.refusals import Offering
-from bookings.series import AskedSeries, MadeSeries, SeriesRefused, book_series, preview
+from bookings.series import (
+    AskedSeries,
+    MadeSeries,
+    SeriesRefused,
+    book_series,
+    nearest_starts,
+    preview,
+)
 from lanes import clock
 from lanes.fitting import warnings
 from lanes.models import Lane
@@ -29,7 +36,7 @@ from slotserve.web.access import members_only
 from slotserve.web.answers import leave_for, member
 from slotserve.web.forms import BookForm
 from slotserve.web.outlook import Asked, in_the_way, must_wait, outlook
-from slotserve.web.repeating import RepeatForm, occurrence_rows
+from slotserve.web.repeating import RepeatForm, occurrence_rows, series_offers
 from slotserve.web.rows import offers, rows
 from slotserve.web.waitlist import waits_offered
 
@@ -107,6 +114,7 @@ def _refused(
     context = _beside(request, form.cleaned_data["lane"], form, refusal, now)
     if isinstance(refusal, SeriesRefused):
         context["occurrences"] = occurrence_rows(refusal.judged)
+        context["series_offers"] = series_offers(refusal.nearest, form.data)
     context |= {"form": form, "repeat": repeat}
     return render(request, "book.html", context, status=409)
 
@@ -122,7 +130,11 @@ def _preview(
     found = preview(owner=member(request), asked=asked)
     if isinstance(found, Refusal):
         return {"lane": asked.lane, "series_refusal": found.words}
-    return {"lane": asked.lane, "occurrences": occurrence_rows(found)}
+    context = {"lane": asked.lane, "occurrences": occurrence_rows(found)}
+    if all(each.refusal is None for each in found):
+        return context
+    nearest = nearest_starts(member(request), asked)
+    return context | {"series_offers": series_offers(nearest, form.data)}
 
 
 def _asked(form: BookForm) -> Asked | None:

@@ -15,14 +15,17 @@ from django.views.decorators.http import require_POST, require_safe
 from bookings import services
 from bookings.models import Booking, Kind
 from bookings.refusals import Offering
+from bookings.series_changes import Span
 from lanes import clock
 from lanes.models import Preset
 from lanes.refusals import Refusal
 from slotserve.api.errors import STATUS_OF
 from slotserve.booking_page import BookingView, view_of
+from slotserve.booking_series import series_view
 from slotserve.calendar.moving import parsed
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
+from slotserve.web.booking_series import SPANS
 from slotserve.web.rows import offers
 
 Deed = Callable[[Booking], Booking | Refusal]
@@ -100,7 +103,7 @@ def end_share(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _found(request: HttpRequest, pk: int) -> Booking:
     found = Booking.objects.of_people(request.user)
-    related = found.select_related("lane", "owner", "preset", "decided_by")
+    related = found.select_related("lane", "owner", "preset", "decided_by", "series")
     return get_object_or_404(related, pk=pk)
 
 
@@ -133,9 +136,17 @@ def _page(request: HttpRequest, booking: Booking, refusal: Refusal | None = None
     }
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "_booking_state.html", context)
-    context |= _choices(view)
+    context |= _choices(view) | _series(view)
     status = STATUS_OF.get(refusal.code, 400) if refusal else 200
     return render(request, "booking.html", context, status=status)
+
+
+def _series(view: BookingView) -> dict[str, Any]:
+    """Its series, to whoever may change it."""
+    if not view.row.is_changeable:
+        return {}
+    series = series_view(view.booking, view.now)
+    return {"series": series, "spans": SPANS, "span": Span.THIS.value}
 
 
 def _choices(view: BookingView) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Moving a booking by a plain form: another start, end or lane."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from bookings.models import Booking
 from bookings.refusals import Offering
+from bookings.series_changes import Span
 from bookings.wall_clock import wall_of
 from lanes.models import Lane
 from lanes.refusals import Refusal
@@ -22,6 +24,7 @@ from slotserve.calendar import moving, words
 from slotserve.calendar.telling import exact
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
+from slotserve.web.booking_series import SpanField, span_of
 from slotserve.web.calendar import back_to
 from slotserve.web.fields import LocalDateTimeInput, NamedField, StyledForm
 
@@ -46,11 +49,14 @@ class MoveForm(StyledForm):
     start = WallClockField(label=gettext_lazy("Start"), widget=LocalDateTimeInput())
     end = WallClockField(label=gettext_lazy("End"), widget=LocalDateTimeInput())
 
-    def __init__(self, *args: Any, booking: Booking, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, booking: Booking, span: Span = Span.THIS, **kwargs: Any) -> None:
         initial = {"lane": booking.lane.slug, "start": booking.start, "end": booking.end}
+        initial["span"] = span.value
         super().__init__(*args, initial=initial, **kwargs)
         lanes = Lane.objects.filter(enabled=True) | Lane.objects.filter(pk=booking.lane_id)
         self.fields["lane"].queryset = lanes.order_by("name")  # type: ignore[attr-defined]
+        if booking.series_id is not None:
+            self.fields["span"] = SpanField()
 
     def ask(self, asked: moving.Asked) -> None:
         """Let the member choose what was meant by a time."""
@@ -68,19 +74,17 @@ class MoveForm(StyledForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, pk: int) -> HttpResponse:
     """Move a booking; refusals come with the nearest free slots, a button each."""
-    found = Booking.objects.visible_to(request.user).select_related("lane", "preset", "owner")
-    booking = get_object_or_404(found, pk=pk)
+    found = Booking.objects.visible_to(request.user)
+    booking = get_object_or_404(found.select_related("lane", "preset", "owner", "series"), pk=pk)
     if not booking.is_changeable_by(request.user):
         raise PermissionDenied(_("This booking belongs to somebody else."))
-    form = MoveForm(request.POST or None, booking=booking)
+    span = span_of(request.GET.get("span"))
+    form = MoveForm(request.POST or None, booking=booking, span=span)
     refusal: Refusal | None = None
     if form.is_valid():
         done = _moved(request, form, booking)
-        if isinstance(done, Booking):
-            said = words.times(done.start, done.end, timezone.get_current_timezone())
-            messages.success(
-                request, _("Moved: %(lane)s, %(times)s.") % {"lane": done.lane.name, "times": said}
-            )
+        if done is not None and not isinstance(done, Refusal):
+            messages.success(request, _moved_words(done))
             return redirect(back_to(request))
         refusal = done
     context = {
@@ -95,8 +99,19 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "calendar_move.html", context, status=status)
 
 
-def _moved(request: HttpRequest, form: MoveForm, booking: Booking) -> Booking | Refusal | None:
-    """The moved booking, or a refusal; None when the form now asks something."""
+def _moved_words(done: Sequence[Booking]) -> str:
+    first = done[0]
+    said = words.times(first.start, first.end, timezone.get_current_timezone())
+    if len(done) == 1:
+        return _("Moved: %(lane)s, %(times)s.") % {"lane": first.lane.name, "times": said}
+    values = {"count": len(done), "lane": first.lane.name, "times": said}
+    return _("%(count)s slots are changed; the first: %(lane)s, %(times)s.") % values
+
+
+def _moved(
+    request: HttpRequest, form: MoveForm, booking: Booking
+) -> Sequence[Booking] | Refusal | None:
+    """What was moved, or a refusal; None when the form now asks something."""
     seen = _seen(request, booking)
     said = {"booking": booking.pk, "seen": seen, "lane": form.cleaned_data["lane"].slug}
     taken = request.POST.get("take", "").split("/")
@@ -107,7 +122,10 @@ def _moved(request: HttpRequest, form: MoveForm, booking: Booking) -> Booking | 
     if isinstance(asked, moving.Asked):
         form.ask(asked)
         return None
-    return asked if isinstance(asked, Refusal) else moving.move(asked, member(request))
+    if isinstance(asked, Refusal):
+        return asked
+    span = span_of(form.cleaned_data.get("span"))
+    return moving.move_span(asked, member(request), span)
 
 
 def _typed(wall: datetime, seen: str) -> str:

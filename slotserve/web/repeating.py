@@ -1,9 +1,10 @@
 """The part of the booking form that repeats a slot, and what its occurrences are in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.utils import timezone
@@ -12,19 +13,29 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from bookings.models import Kind
-from bookings.recurrence import MOST, Every, Note, Pattern
+from bookings.recurrence import MOST, Doubt, Every, Note, Occurrence, Pattern
 from bookings.series import AskedSeries
 from bookings.series_judging import Judged
 from bookings.series_rows import Repeat
-from bookings.wall_clock import wall_of
+from bookings.wall_clock import Reading, wall_of
+from slotserve.calendar.moving import Asked, parsed, question
+from slotserve.calendar.moving import choices as moving_choices
 from slotserve.web.fields import StyledForm
+from slotserve.web.rows import picked
 
 MINUTE = timedelta(minutes=1)
+MEANT = "meant-"  # fields that say which moment is meant
 NOTES = {
     Note.START_MOVED: gettext_lazy("Clocks skip this start that night: it begins later."),
     Note.END_MOVED: gettext_lazy("Clocks skip this end that night: it ends later."),
+    Note.START_EARLIER: gettext_lazy("Clocks skip this start that night: it begins earlier."),
+    Note.END_EARLIER: gettext_lazy("Clocks skip this end that night: it ends earlier."),
     Note.START_FIRST: gettext_lazy("Clocks show this start twice that night: the first is meant."),
     Note.END_FIRST: gettext_lazy("Clocks show this end twice that night: the first is meant."),
+    Note.START_SECOND: gettext_lazy(
+        "Clocks show this start twice that night: the second is meant."
+    ),
+    Note.END_SECOND: gettext_lazy("Clocks show this end twice that night: the second is meant."),
 }
 
 
@@ -76,6 +87,15 @@ class RepeatForm(StyledForm):
             zone=timezone.get_current_timezone_name(),
             pattern=self._pattern(),
             purpose=wish.get("purpose", ""),
+            meant=self._meant(),
+        )
+
+    def _meant(self) -> frozenset[datetime]:
+        """The moments that were chosen where clocks leave a choice."""
+        said = (value for name, value in self.data.items() if name.startswith(MEANT))
+        moments = (parsed(value) for value in said)
+        return frozenset(
+            each.astimezone(UTC) for each in moments if each and timezone.is_aware(each)
         )
 
     def _pattern(self) -> Pattern:
@@ -93,6 +113,39 @@ class OccurrenceRow:
     end: datetime
     is_fine: bool
     words: str  # what stands against it, or what is to be known
+    questions: tuple["Question", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which moment is meant by a time that clocks leave out or show twice: the field that answers,
+    and each choice's value, words, and whether it is the one."""
+
+    name: str
+    words: str
+    choices: tuple[tuple[str, str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesOffer:
+    """Other times for all of a series, as on its first day, and the query that fills the form."""
+
+    start: datetime
+    end: datetime
+    query: str
+
+
+def series_offers(found: Iterable[Occurrence], data: Mapping[str, Any]) -> list[SeriesOffer]:
+    """The nearest free times as links that keep what else was typed."""
+    kept = {name: data.get(name, "") for name in ("lane", "what", "purpose", "repeat")}
+    kept |= {name: data[name] for name in ("until", "count") if data.get(name)}
+    days = data.getlist("days") if hasattr(data, "getlist") else data.get("days", [])
+    return [SeriesOffer(each.start, each.end, _query(each, kept, list(days))) for each in found]
+
+
+def _query(each: Occurrence, kept: Mapping[str, str], days: list[str]) -> str:
+    times = {"begins": "later", "start": picked(each.start), "end": picked(each.end)}
+    return urlencode([*kept.items(), *times.items(), *(("days", day) for day in days)])
 
 
 def occurrence_rows(judged: Iterable[Judged]) -> list[OccurrenceRow]:
@@ -110,4 +163,20 @@ def _row(judged: Judged) -> OccurrenceRow:
     else:
         said.append(_("Free."))
     start = occurrence.start
-    return OccurrenceRow(start, max(start, occurrence.end), refusal is None, " ".join(said))
+    questions = tuple(_question(each) for each in occurrence.doubts)
+    end = max(start, occurrence.end)
+    return OccurrenceRow(start, end, refusal is None, " ".join(said), questions)
+
+
+def _question(doubt: Doubt) -> Question:
+    asked = Asked(
+        "end" if doubt.is_end else "start", doubt.wall, Reading(doubt.shown, doubt.choices)
+    )
+    choices = moving_choices(asked, timezone.get_current_timezone())
+    return Question(
+        name=f"{MEANT}{asked.field}-{doubt.wall:%Y%m%d}",
+        words=question(asked),
+        choices=tuple(
+            (moment.isoformat(), words, moment == doubt.meant) for moment, words in choices
+        ),
+    )
