@@ -111,6 +111,25 @@ def test_pages_come_back_after_the_web_process_has_ended(people: People, stage: 
         people.windows.complaints = kept
 
 
+def test_a_connection_that_falls_silent_without_a_word_is_given_up(
+    people: People, stage: Stage
+) -> None:
+    watcher = people.open(OTHER)
+    watcher.clock.install()
+    watcher.reload()
+    expect(card(watcher)).to_be_visible()
+    web = stage.up.part("web")
+    web.suspend()
+    try:
+        watcher.clock.fast_forward(45_000)
+        watcher.clock.fast_forward(10_000)
+        note = watcher.locator("#connection")
+        expect(note).to_contain_text("Connection lost, trying again")
+    finally:
+        web.resume()
+    expect(note).to_have_text("")
+
+
 def test_what_is_asked_for_is_approved_in_another_window(people: People, stage: Stage) -> None:
     stage.rest.patch("lanes/demo/", json={"needs_approval": True}).raise_for_status()
     try:

@@ -27,9 +27,10 @@ log = logging.getLogger(__name__)
 MOST_LISTENERS = 2000  # of one web process
 LOOK_SECONDS, SOONEST_SECONDS = 1.0, 0.25  # between two looks: without, and with word of a change
 CHECK_SECONDS = 10.0  # how soon who may not listen any more is cut off
-HEARTBEAT_SECONDS = 15.0  # proxies end what is silent for a minute
+HEARTBEAT_SECONDS = 15.0  # proxies end what is silent for a minute, pages after 40 s
 AWAY_SECONDS = 2.0  # before Valkey is listened to again
-COMMENT = ":\n\n"
+OPENING = ":\n\n"  # heads are sent with the first bytes
+BEAT = event("beat", {})  # an event, for pages hear nothing of comments
 
 
 class Connection(Protocol):
@@ -81,9 +82,9 @@ class Hub:
         if below is not None:
             below.when_stopping(lambda: listener.end("stop"))
         try:
-            yield COMMENT
+            yield OPENING
             while not listener.ending:
-                yield self._told(listener) or COMMENT
+                yield self._told(listener) or BEAT
                 await _within(listener.wake, HEARTBEAT_SECONDS)
             yield event("end", {"why": listener.ending})
         finally:

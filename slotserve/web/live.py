@@ -18,9 +18,9 @@ RETRY_SECONDS = 5
 
 @require_safe
 def events(request: HttpRequest) -> HttpResponseBase:
-    """Server-sent events: `state` (digests by topic, figures by lane), `you` (unread notices) and
-    `end`. 401 without a session; 204, after which browsers do not ask again, where nothing can be
-    streamed; 503 when too many listen."""
+    """Server-sent events: `state` (digests by topic, figures by lane), `you` (unread notices),
+    `beat` (nothing new) and `end`. 401 without a session; 204, after which browsers do not ask
+    again, where nothing can be streamed; 503 when too many listen."""
     if not request.user.is_authenticated:
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED)
     if not isinstance(request, ASGIRequest) or request.method == "HEAD":

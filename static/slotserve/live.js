@@ -31,6 +31,7 @@
     isWhole = false; // the first state is everything
     stream = new EventSource(document.body.dataset.events);
     stream.addEventListener("open", heard);
+    stream.addEventListener("beat", heard);
     stream.addEventListener("state", (event) => { heard(); takeState(JSON.parse(event.data)); });
     stream.addEventListener("you", (event) => { heard(); showUnread(JSON.parse(event.data).unread); });
     stream.addEventListener("end", (event) => {
@@ -212,10 +213,15 @@
       timers.hidden = setTimeout(close, HIDDEN_MS);
       return;
     }
-    if (stream && Date.now() - heardAt > SILENT_MS) close(); // the machine has slept
+    if (isSilent()) close(); // the machine has slept
     tries = 0;
     connect();
     settle();
+  }
+
+  // A connection that broke without a word, as when a phone changes its network, stays "open".
+  function isSilent() {
+    return stream && Date.now() - heardAt > SILENT_MS;
   }
 
   let day = new Date().toDateString();
@@ -223,7 +229,7 @@
   function eachSecond() {
     if (document.hidden) return;
     showLoads();
-    if (stream && stream.readyState === EventSource.CLOSED) lost();
+    if (isSilent() || (stream && stream.readyState === EventSource.CLOSED)) lost();
     const today = new Date().toDateString();
     if (day !== today) refreshAll(); // times are written with the day when it is not today
     day = today;
