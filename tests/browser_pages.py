@@ -53,18 +53,25 @@ class Windows:
         self.address = address
         self.complaints: list[str] = []
 
-    def open(self, user: User | None = None, *, width: int = DESK, scheme: str = "light") -> Page:
+    def open(
+        self,
+        user: User | None = None,
+        *,
+        width: int = DESK,
+        scheme: str = "light",
+        zone: str = ZONE,
+    ) -> Page:
         """A window with cookies of its own; logged in, when it is somebody's."""
         context = self.browser.new_context(
             base_url=self.address,
             viewport={"width": width, "height": 900},
             color_scheme="dark" if scheme == "dark" else "light",
-            timezone_id=ZONE,
+            timezone_id=zone,
             reduced_motion="reduce",
         )
         context.set_default_timeout(WAIT_MS)
         if user is not None:
-            for name, value in (("zone", ZONE), _session(user)):
+            for name, value in (("zone", zone), _session(user)):
                 context.add_cookies([{"name": name, "value": value, "url": self.address}])
         page = context.new_page()
         page.on("console", self._heard)

@@ -138,11 +138,11 @@ def _preview(
 
 
 def _asked(form: BookForm) -> Asked | None:
-    """The wish so far; None without a lane."""
+    """The wish so far; None without a lane, or while its start is not known."""
     said = form.cleaned_data
     lane = said.get("lane")
-    start = said.get("start") if said.get("begins") == "later" else None
-    if not isinstance(lane, Lane):
+    is_later, start = said.get("begins") == "later", said.get("start")
+    if not isinstance(lane, Lane) or (is_later and start is None):
         return None
     return Asked(lane, said.get("what"), start, said.get("end"))
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -27,20 +26,10 @@ from slotserve.web.answers import member
 from slotserve.web.booking_series import SpanField, span_of
 from slotserve.web.calendar import back_to
 from slotserve.web.fields import LocalDateTimeInput, NamedField, StyledForm
+from slotserve.web.wall_times import AskingForm, WallClockField
 
 
-class WallClockField(forms.DateTimeField):
-    """A time on the viewer's wall, without a zone: which moment it is is asked later."""
-
-    def to_python(self, value: Any) -> datetime | None:
-        """The naive time."""
-        found = moving.parsed(value)
-        if found is None or timezone.is_aware(found):
-            raise forms.ValidationError(_("Enter a date and a time."), code="invalid")
-        return found
-
-
-class MoveForm(StyledForm):
+class MoveForm(AskingForm, StyledForm):
     """Where a booking shall go. `which_*` are moments chosen where a time comes twice or never."""
 
     lane = NamedField(
@@ -57,17 +46,6 @@ class MoveForm(StyledForm):
         self.fields["lane"].queryset = lanes.order_by("name")  # type: ignore[attr-defined]
         if booking.series_id is not None:
             self.fields["span"] = SpanField()
-
-    def ask(self, asked: moving.Asked) -> None:
-        """Let the member choose what was meant by a time."""
-        choices = moving.choices(asked, timezone.get_current_timezone())
-        field = forms.ChoiceField(
-            label=moving.question(asked),
-            choices=[(exact(moment), said) for moment, said in choices],
-            widget=forms.RadioSelect(attrs={"class": "form-check-input"}),
-        )
-        self.fields[f"which_{asked.field}"] = field
-        self.add_error(asked.field, _("Choose below which time is meant."))
 
 
 @members_only
@@ -120,7 +98,8 @@ def _moved(
         said[name] = chosen or _typed(form.cleaned_data[name], seen[name])
     asked = moving.wish(said, timezone.get_current_timezone())
     if isinstance(asked, moving.Asked):
-        form.ask(asked)
+        form.ask(asked, moving.question(asked))
+        form.add_error(asked.field, _("Choose below which time is meant."))
         return None
     if isinstance(asked, Refusal):
         return asked

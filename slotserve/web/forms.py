@@ -19,6 +19,7 @@ from slotserve.web.fields import (
     marked_name,
     next_quarter,
 )
+from slotserve.web.wall_times import AskingForm, WallClockField
 
 WHOLE_GPU = "gpu"
 PRESET = "preset:"
@@ -34,8 +35,8 @@ LENGTHS = [
 ]
 
 
-class BookForm(StyledForm):
-    """A wish to book. Its end is chosen, or its length."""
+class BookForm(AskingForm, StyledForm):
+    """A wish to book. Its end is chosen, or its length; a time that is not one moment is asked."""
 
     lane = NamedField(
         Lane.objects.none(), to_field_name="slug", empty_label=None, widget=HostSelect
@@ -47,15 +48,13 @@ class BookForm(StyledForm):
         initial="now",
         widget=forms.RadioSelect,
     )
-    start = forms.DateTimeField(
+    start = WallClockField(
         label=gettext_lazy("Start at"), required=False, widget=LocalDateTimeInput()
     )
     length = forms.ChoiceField(
         label=gettext_lazy("Length"), choices=LENGTHS, required=False, widget=forms.RadioSelect
     )
-    end = forms.DateTimeField(
-        label=gettext_lazy("End"), required=False, widget=LocalDateTimeInput()
-    )
+    end = WallClockField(label=gettext_lazy("End"), required=False, widget=LocalDateTimeInput())
     purpose = forms.CharField(
         max_length=200,
         required=False,
@@ -73,20 +72,26 @@ class BookForm(StyledForm):
         self.fields["length"].initial = "" if self.initial.get("end") else "60"
         if self.initial.get("start"):
             self.initial.setdefault("begins", "later")
+        self.ask_of_initial(("start", "end"))
         self._now = now
 
     def clean(self) -> dict[str, Any]:
         """Start later needs a time; the length makes the end, in whole minutes."""
         cleaned = super().clean() or {}
-        if cleaned.get("begins") == "later" and cleaned.get("start", "") is None:
+        is_later, length = cleaned.get("begins") == "later", cleaned.get("length")
+        if is_later and cleaned.get("start", "") is None:
             self.add_error("start", _("Say when it starts, or choose to start now."))
-        is_later = cleaned.get("begins") == "later"
-        start = cleaned.get("start") if is_later else self._now
-        if cleaned.get("length") and start:
-            end = start + timedelta(minutes=int(cleaned["length"]))
+        cleaned["start"] = self.moment("start") if is_later else None
+        start = cleaned["start"] if is_later else self._now
+        if length and start:
+            end = start + timedelta(minutes=int(length))
             cleaned["end"] = end.replace(second=0, microsecond=0)
-        elif cleaned.get("end", "") is None and not cleaned.get("length"):
+        elif length:
+            cleaned["end"] = None
+        elif cleaned.get("end", "") is None:
             self.add_error("end", _("Say how long, or until when."))
+        else:
+            cleaned["end"] = self.moment("end")
         return cleaned
 
     def clean_what(self) -> Preset | None:

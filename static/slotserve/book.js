@@ -23,6 +23,8 @@
   function showNeeded(form) {
     show("field-start", chosen(form, "begins") === "later");
     show("field-end", chosen(form, "length") === "");
+    show("field-which_start", chosen(form, "begins") === "later");
+    show("field-which_end", chosen(form, "length") === "");
     show("field-days", chosen(form, "repeat") === "weekly");
     for (const name of ["until", "count", "leave_out"]) {
       show("field-" + name, chosen(form, "repeat") !== "");
@@ -46,6 +48,10 @@
     offerFitting(lane, what, all);
     lane.addEventListener("change", () => offerFitting(lane, what, all));
     form.addEventListener("change", () => showNeeded(form));
+    form.addEventListener("input", function (event) { // which of two moments was asked of another time
+      const asked = document.getElementById("field-which_" + event.target.name);
+      if (asked) asked.remove();
+    });
     showNeeded(form);
   }
 
