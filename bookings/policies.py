@@ -1,8 +1,9 @@
 """The rules that hold for a member on a lane, and what is used of them, read from the tables."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Q
@@ -25,6 +26,7 @@ LIMITS = (
     *("ahead_days", "day_hours", "week_hours", "bookings_ahead", "pending_hours"),
     *("no_show_minutes", "late_cancel_minutes"),
 )
+COUNTED = ("lane_id", "start", "end", "original_end", "lapse", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,29 +120,31 @@ def said_by(row: Policy) -> Said:
 
 def counted(owner: User, now: datetime, *, but: int | None = None) -> list[Counted]:
     """The member's bookings that quotas count, from last week on."""
-    return [_counted(row) for row in _that_count(now).others(but).filter(owner=owner)]
+    found = _that_count(now).others(but).filter(owner=owner)
+    return [_counted(row) for row in found.values_list(*COUNTED)]
 
 
 def counted_of_all(owners: Collection[int], now: datetime) -> dict[int, dict[int, Counted]]:
     """The same of several members: member -> booking -> what counts. One query."""
     found: dict[int, dict[int, Counted]] = {owner: {} for owner in owners}
-    for row in _that_count(now).filter(owner__in=owners):
-        found[row.owner_id][row.pk] = _counted(row)
+    rows = _that_count(now).filter(owner__in=owners)
+    for pk, owner, *row in rows.values_list("pk", "owner_id", *COUNTED):
+        found[owner][pk] = _counted(row)
     return found
 
 
 def _that_count(now: datetime) -> BookingQuerySet:
     is_kept = Q(state__in=OCCUPYING) & ~Q(state=State.PENDING, end__lte=now)
-    found = Booking.objects.filter(is_kept | ~Q(lapse=""), original_end__gt=now - LOOKED_BACK)
-    return found.only("owner", "lane", "start", "end", "original_end", "lapse", "state")
+    return Booking.objects.filter(is_kept | ~Q(lapse=""), original_end__gt=now - LOOKED_BACK)
 
 
-def _counted(booking: Booking) -> Counted:
+def _counted(row: Sequence[Any]) -> Counted:
+    lane, start, end, original_end, lapse, state = row
     return Counted(
-        lane=booking.lane_id,
-        start=booking.start.astimezone(UTC),
-        end=booking.original_end if booking.lapse else booking.end,
-        is_claim=booking.state in OCCUPYING and not booking.lapse,
+        lane=lane,
+        start=start.astimezone(UTC),
+        end=original_end if lapse else end,
+        is_claim=state in OCCUPYING and not lapse,
     )
 
 

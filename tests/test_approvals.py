@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
@@ -54,6 +54,10 @@ def states(*bookings: Booking) -> list[str]:
     return [booking.state for booking in bookings]
 
 
+def shown(moment: datetime) -> list[approvals.Waiting]:
+    return approvals.queue(approvals.pending(moment), moment)
+
+
 class TestQueue:
     @pytest.mark.parametrize(
         ("rules", "reason"),
@@ -74,19 +78,19 @@ class TestQueue:
         Policy.objects.create(approval="never")
         row = Policy.objects.create(lane=lane, group=group, **rules)
         booked(lane)
-        found = approvals.queue(at(0))[0]
+        found = shown(at(0))[0]
         assert (found.reason, found.policy) == (reason, row.pk)
 
     def test_a_lane_asks_by_its_own_setting(self, lane: Lane, moment: Moment) -> None:
         booking = booked(lane)
-        found = approvals.queue(at(0))[0]
+        found = shown(at(0))[0]
         assert (found.booking, found.reason) == (
             booking,
             "Every booking needs it: a setting of demo.",
         )
         assert (found.policy, found.expires_at) == (None, booking.end)
         Lane.objects.update(needs_approval=False)
-        assert approvals.queue(at(0))[0].reason == "No rule asks for it any more."
+        assert shown(at(0))[0].reason == "No rule asks for it any more."
 
     def test_it_tells_what_else_is_booked_and_when_it_expires(
         self, lane: Lane, moment: Moment
@@ -95,7 +99,7 @@ class TestQueue:
         other = builders.lane()
         booked(other, start=at(130), end=at(220))
         booked(lane)
-        found = approvals.queue(at(0))[0]
+        found = shown(at(0))[0]
         assert (found.others, found.other_time) == (1, "1 h 30 min")
         assert found.left == "5 h 30 min today"
         assert (found.since, found.expires_at) == (at(0), at(30))
@@ -107,8 +111,8 @@ class TestQueue:
                 booked(lane, start=at(200), end=at(210)), actor=builders.administrator()
             )
         )
-        assert len(approvals.queue(at(0))) == approvals.pending_count(moment.now) == 1
-        assert approvals.queue(moment.set(120)) == []
+        assert len(shown(at(0))) == 1
+        assert shown(moment.set(120)) == []
 
     def test_the_queries_do_not_grow(
         self, lane: Lane, django_assert_num_queries: DjangoAssertNumQueries
@@ -119,7 +123,7 @@ class TestQueue:
         now = clock.database_now()
         # bookings, groups of owners, rules, their presets, what counts
         with django_assert_num_queries(5):
-            assert len(approvals.queue(now)) == 6
+            assert len(shown(now)) == 6
 
 
 class TestPage:
@@ -188,10 +192,22 @@ class TestPage:
     ) -> None:
         waiting(lane)
         page.get(URL)
-        # session, user; the clock; bookings, groups of owners, rules, what counts; the page's
-        # head: unread notices, announcements
-        with django_assert_num_queries(9):
+        # session, user; the clock; how many wait, bookings, groups of owners, rules, what counts;
+        # the page's head: unread notices, announcements
+        with django_assert_num_queries(10):
             page.get(URL)
+
+    def test_many_are_on_several_pages(self, page: Client, lane: Lane) -> None:
+        for number in range(27):
+            last = waiting(lane, number + 1)
+        assert page.get(URL).content.decode().count('name="booking"') == 25
+        second = f"{URL}?page=2"
+        shown = page.get(second).content.decode()
+        assert shown.count('name="booking"') == 2
+        assert "27 bookings wait" in shown
+        answer = page.post(second, {"decision": f"approve:{last.pk}"})
+        assert answer.headers["Location"] == second
+        assert page.get(f"{URL}?page=none").status_code == 200
 
 
 def test_members_are_told_what_was_said(lane: Lane) -> None:

@@ -57,7 +57,7 @@ QUERIES = {
     "api-docs": HEAD,
     # presets (2), models, hosts, lanes, cards; clock, waiting bookings:
     "administration": HEAD + 8,
-    "approvals": HEAD + 6,  # clock, bookings (2), groups, rules, presets
+    "approvals": HEAD + 7,  # clock, bookings (3), groups, rules, presets
     "audit": HEAD + 1,  # entries
     "new-lane": HEAD + 5,  # cards (2), hosts (2), presets
     "edit-lane": HEAD + 9,  # lanes, hosts (3), cards (3), presets (2)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import deleting
-from bookings.approvals import pending_count
+from bookings.approvals import pending
 from lanes import clock, services
 from lanes.host_watch import hosts_with_facts, troubles_of
 from lanes.models import Lane, ModelFile, Preset
@@ -31,7 +31,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "lanes": lanes,
         "presets": [(preset, notes_of(preset)) for preset in presets_here.filter(archived_at=None)],
         "archived": Preset.objects.exclude(archived_at=None),
-        "waiting": pending_count(clock.database_now()),
+        "waiting": pending(clock.database_now()).count(),
         "gone_models": ModelFile.objects.listed().exclude(missing_since=None).count(),
         "sick_hosts": sum(bool(troubles_of(host)) for host in hosts_with_facts()),
     }

@@ -4,22 +4,24 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from bookings import services
-from bookings.approvals import queue
+from bookings.approvals import pending, queue
 from bookings.models import Booking
 from bookings.states import LONGEST_COMMENT
 from lanes import clock
 from lanes.refusals import Refusal
-from slotserve.live.state import digest_of
 from slotserve.web.access import staff_required
 from slotserve.web.answers import member
 
+ON_A_PAGE = 25
 MOST_AT_ONCE = 200
 SERVICES = {"approve": services.approve, "reject": services.reject}
 
@@ -36,12 +38,13 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _context(request: HttpRequest) -> dict[str, Any]:
-    rows = queue(clock.database_now())
+    now = clock.database_now()
+    page = Paginator(pending(now), ON_A_PAGE).get_page(request.GET.get("page"))
     return {
-        "rows": rows,
+        "page": page,
+        "rows": queue(page.object_list, now),
         "ticked": _numbers(request.GET.getlist("booking")),
         "longest": LONGEST_COMMENT,
-        "digest": digest_of(*(row.booking.pk for row in rows)),
     }
 
 
@@ -51,7 +54,7 @@ def _decide(request: HttpRequest) -> HttpResponse:
     numbers = _numbers([only] if only else request.POST.getlist("booking"))
     if service is None or not numbers:
         messages.error(request, _("Tick the bookings that you decide about."))
-        return redirect("approvals")
+        return _back(request)
     actor, comment, done = member(request), request.POST.get("comment", ""), 0
     for booking in _found(numbers):
         answer = service(booking, actor=actor, comment=comment)
@@ -60,7 +63,13 @@ def _decide(request: HttpRequest) -> HttpResponse:
             messages.error(request, _refused(booking, answer))
     if done:
         messages.success(request, _done_words(name, done))
-    return redirect("approvals")
+    return _back(request)
+
+
+def _back(request: HttpRequest) -> HttpResponse:
+    """To the part that was shown; its bookings may be fewer now."""
+    page = request.GET.get("page", "")
+    return redirect(reverse("approvals", query={"page": page} if page.isdecimal() else None))
 
 
 def _found(numbers: Iterable[int]) -> Iterable[Booking]:
