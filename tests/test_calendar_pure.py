@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bookings.wall_clock import DAY, day_start
 from slotserve.calendar.condensing import DENSITIES, condense
 from slotserve.calendar.entries import Block, Booked
-from slotserve.calendar.month import UNITS, Look, month
+from slotserve.calendar.month import LOOKS, UNITS, Kept, Look, Row, month_row, tallies
 from slotserve.calendar.spans import (
     FIRST,
     LAST,
@@ -40,6 +40,13 @@ def test_a_span_has_the_day_its_week_or_its_month(view: View, first: str, last: 
     span = span_of(view, date(2026, 11, 30), BERLIN)
     assert (str(span.first), str(span.last)) == (first, last)
     assert span.start == datetime.fromisoformat(f"{first}T00:00+01:00")
+
+
+def test_ones_own_hide_what_of_others_would_be_in_the_same_place() -> None:
+    (lane,) = month([row(0, 0, 120), row(1, 60, 90, is_mine=True)], MIDNIGHTS)
+    look = Look(is_pending=False, is_gpu=True)
+    assert lane.stretches == {(False, look): [(24, 26), (27, 28)], (True, look): [(26, 27)]}
+    assert lane.cells[0].facts == (2, 2.5, 1, 0, 2)
 
 
 @pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25)])
@@ -97,28 +104,49 @@ def test_more_of_others_become_one_across_small_gaps_and_ones_own_stay() -> None
     assert (block.start, block.end, block.lane_id) == (at(0), at(470), 1)
 
 
+def month(rows: list[Booked], days: list[datetime]) -> list[Row]:
+    def read(kept: Kept) -> datetime:
+        assert isinstance(kept, datetime)
+        return kept
+
+    def look(row: Booked) -> int:
+        return LOOKS.index(Look(row.state == "pending", row.kind == "gpu"))
+
+    held = [(row.lane_id, row.start, row.end, look(row)) for row in rows]
+    mine = [each for each, row in zip(held, rows, strict=True) if row.owner_id == VIEWER]
+    own = tallies(mine, days, read)
+    return [month_row(tally, own.get(lane)) for lane, tally in tallies(held, days, read).items()]
+
+
 MIDNIGHTS = [at(60 * (24 * n - 12)) for n in range(4)]  # three days; noon of the first is at(0)
 
 
 def test_a_months_cell_has_what_its_day_has_of_each_booking() -> None:
     over_night = row(1, 11 * 60, 14 * 60, is_mine=True)
     waiting = row(2, 20 * 60, 21 * 60)._replace(state="pending", kind="model")
-    (lane,) = month([row(0, -9000, -8000), over_night, waiting], VIEWER, MIDNIGHTS).values()
+    (lane,) = month([row(0, -9000, -8000), over_night, waiting], MIDNIGHTS)
     assert [cell.facts for cell in lane.cells] == [
         (1, 1.0, 1, 0, 1),
         (2, 3.0, 1, 1, 1),
         (0, 0.0, 0, 0, 0),
     ]
     assert lane.stretches == {
-        Look(is_mine=True, is_pending=False, is_gpu=True): [(92, 104)],
-        Look(is_mine=False, is_pending=True, is_gpu=False): [(128, 132)],
+        (True, Look(is_pending=False, is_gpu=True)): [(46, 52)],
+        (False, Look(is_pending=True, is_gpu=False)): [(64, 66)],
     }
 
 
 def test_stretches_that_touch_are_one_and_the_shortest_is_seen() -> None:
-    (lane,) = month([row(0, 0, 30), row(1, 30, 60), row(2, 90, 91)], VIEWER, MIDNIGHTS).values()
+    (lane,) = month([row(0, 0, 30), row(1, 30, 60), row(2, 90, 91)], MIDNIGHTS)
     (stretches,) = lane.stretches.values()
-    assert stretches == [(48, 52), (54, 55)]
+    assert stretches == [(24, 26), (27, 28)]
+
+
+def test_ones_own_hide_what_of_others_would_be_in_the_same_place() -> None:
+    (lane,) = month([row(0, 0, 120), row(1, 60, 90, is_mine=True)], MIDNIGHTS)
+    look = Look(is_pending=False, is_gpu=True)
+    assert lane.stretches == {(False, look): [(24, 26), (27, 28)], (True, look): [(26, 27)]}
+    assert lane.cells[0].facts == (2, 2.5, 1, 0, 2)
 
 
 @pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23.0), ("2026-10-25", 25.0)])
@@ -126,7 +154,7 @@ def test_a_days_hours_are_as_many_as_it_has(day: str, hours: float) -> None:
     first = date.fromisoformat(day)
     days = [day_start(first + n * DAY, BERLIN) for n in range(3)]
     whole = row(0, 0, 1)._replace(start=days[0], end=days[1])
-    (lane,) = month([whole], VIEWER, days).values()
+    (lane,) = month([whole], days)
     assert [cell.facts[1] for cell in lane.cells] == [hours, 0.0]
     assert list(lane.stretches.values()) == [[(0, UNITS)]]
 
@@ -138,7 +166,7 @@ def test_a_months_cells_add_up(gaps: list[tuple[int, int]]) -> None:
         rows.append(row(number, minute + gap, minute + gap + length))
         minute += gap + length
     days = [at(60 * (24 * n - 12)) for n in range(130)]
-    cells = [cell for lane in month(rows, VIEWER, days).values() for cell in lane.cells]
+    cells = [cell for lane in month(rows, days) for cell in lane.cells]
     booked = sum(length for _, length in gaps) * 60
     assert sum(cell.seconds for cell in cells) == pytest.approx(booked)
 

@@ -35,7 +35,7 @@ QUERIES = {
     # clock, maintenance (2), lanes, bookings (2), servers, choices, estimates, presets:
     "calendar?view=day&as=list": HEAD + 10,
     "calendar?view=month&as=picture": HEAD
-    + 6,  # clock, maintenance, lanes, bookings (2), sentences
+    + 7,  # clock, maintenance, lanes, bookings (3), sentences
     "calendar-booking": HEAD + 2,  # clock, bookings
     # bookings (2), clock; the lane (10: see overview), sizes; guests, usage, hours (2), revision,
     # usage by person, what follows, sentences, members, presets, its series:

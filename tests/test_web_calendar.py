@@ -190,7 +190,27 @@ def test_a_month_says_what_each_day_of_a_lane_has(member: Client, lane: Lane) ->
     assert f'date=2030-01-15#demo" title="{mine}"><b aria-hidden="true">1.0 ★</b>' in text
     assert "1 booking, 1.0 hours booked, 1 waits for approval, 1 of the whole GPU" in text
     assert 'title="other, 15 January: free"' in text
-    assert '<path class="mine" d="M1396 0h4v12h-4z"/>' in text
+    assert '<path class="mine" d="M698 0h2v12h-2z"/>' in text
+
+
+def test_a_month_that_is_kept_shows_nobody_anothers_bookings_as_their_own(
+    member: Client, lane: Lane
+) -> None:
+    book(lane, 60, 120, owner=builders.person("member"))
+    other = Client()
+    other.force_login(builders.person("other"))
+    for client, is_mine in ((member, True), (other, False), (member, True)):
+        text = client.get("/calendar/", MONTH).content.decode()
+        assert ("1 booking, 1.0 hours booked, 1 of them yours" in text) == is_mine
+        assert ('<path class="mine"' in text) == is_mine
+        assert ('<path class="other"' in text) == (not is_mine)
+    assert Client().get("/calendar/", MONTH).status_code == 302
+
+
+def test_a_month_that_is_kept_shows_what_was_booked_since(member: Client, lane: Lane) -> None:
+    assert "1 booking" not in member.get("/calendar/", MONTH).content.decode()
+    book(lane, 60, 120)
+    assert "1 booking" in member.get("/calendar/", MONTH).content.decode()
 
 
 def test_a_month_is_a_part_that_is_asked_for_when_bookings_change(
@@ -219,8 +239,8 @@ def test_a_month_asks_the_same_of_any_number(
     for number in range(bookings):
         book(builders.lane(), 60 * number, 60 * number + 50)
     member.get("/calendar/", MONTH)
-    # Session, user, unread notices, announcements; lanes; bookings; the newest event and booking;
-    # maintenance.
+    # Session, user, unread notices, announcements; lanes; one's own bookings, as those of all were
+    # read for the page before; the newest event and booking; maintenance.
     with django_assert_num_queries(9):
         member.get("/calendar/", MONTH)
 

@@ -7,17 +7,22 @@ from functools import cache
 from itertools import groupby
 
 from django.contrib.auth.models import User
+from django.core.cache import caches
 from django.utils.formats import date_format, number_format
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from bookings.wall_clock import DAY, day_start
 from lanes.models import Lane
 from slotserve.calendar import reading
-from slotserve.calendar.month import UNITS, Cell, Look, Row, month
+from slotserve.calendar.month import UNITS, Cell, Look, Row, month_row, tallies
 from slotserve.calendar.reading import Sought
 from slotserve.calendar.spans import Span
+from slotserve.live.state import digest_of
 
+KEPT_SECONDS = 60  # what is the same for all readers, as long as nothing is booked or changed
 HIGH = 12  # of a strip
 OTHERS_FROM = 5  # bookings of others are lower than one's own
 RAIL = 2  # a whole GPU is two lines
@@ -35,20 +40,13 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A lane's day: hours booked with signs, and all of it in words."""
-
-    place: str  # where it leads: the day's page, at the lane
-    said: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Line:
-    """A lane: its days, and a path for each kind of its bookings."""
+    """A lane: its first day's link and the cells of the others in HTML, and a path for each kind of
+    its bookings."""
 
     lane: Lane
-    cells: list[Shown]
+    first: SafeString
+    others: SafeString
     paths: list[tuple[str, str]]  # class, SVG path
 
 
@@ -61,14 +59,32 @@ class Month:
     width: int
 
 
-def month_page(span: Span, sought: Sought, user: User, now: datetime, query: str) -> Month:
-    """The month of a span; two queries. `query`: of a day's page, but for the day."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`query`: of a day's page, but for the day; `digest`: of all bookings, read before them."""
+
+    query: str
+    digest: str
+
+
+def month_page(span: Span, sought: Sought, user: User, now: datetime, asked: Asked) -> Month:
+    """The month of a span; three queries, or two where all bookings were read within a minute."""
     lanes = reading.lanes_of(sought)
-    rows = reading.booked(reading.held(lanes, span.start, span.end), now)
     days = [day_start(span.first + n * DAY, span.zone) for n in range(span.days + 1)]
-    found = month(rows, user.pk, days)
-    heads = _heads(span, now, query)
-    lines = _lines(lanes, found, heads)
+    held = reading.held(lanes, span.start, span.end)
+    name = digest_of(
+        *("month", asked.digest, int(now.timestamp()) // KEPT_SECONDS),
+        *(day.timestamp() for day in days),
+        *(lane.pk for lane in lanes),
+    )
+    found = caches["cards"].get(name)
+    if found is None:
+        found = tallies(reading.month_rows(held, now), days, reading.moment)
+        caches["cards"].set(name, found, KEPT_SECONDS)
+    own = tallies(reading.month_rows(held.filter(owner=user), now), days, reading.moment)
+    rows = {lane: month_row(tally, own.get(lane)) for lane, tally in found.items()}
+    heads = _heads(span, now, asked.query)
+    lines = _lines(lanes, rows, heads)
     grouped = groupby(lines, lambda line: line.lane.host.name)
     return Month(heads, [(host, list(group)) for host, group in grouped], UNITS * span.days)
 
@@ -87,54 +103,76 @@ def _head(day: date, today: date, query: str) -> Head:
 
 
 def _lines(lanes: Sequence[Lane], found: Mapping[int, Row], heads: Sequence[Head]) -> list[Line]:
-    say = cache(_words)
+    say = cache(_Words().said)
     empty = Row([Cell() for _ in heads])
+    begun = [(escape(head.query), escape(head.name)) for head in heads]
     lines = []
     for lane in lanes:
-        row = found.get(lane.pk, empty)
-        cells = [
-            _shown(lane, head, say(cell.facts)) for cell, head in zip(row.cells, heads, strict=True)
+        row, name, place = found.get(lane.pk, empty), escape(lane.name), escape(lane.slug)
+        links = [
+            _link(f"{query}#{place}", f"{name}, {day}: {words}", seen)
+            for cell, (query, day) in zip(row.cells, begun, strict=True)
+            for seen, words in [say(cell.facts)]
         ]
-        paths = [(_kind(look), _path(look, parts)) for look, parts in row.stretches.items()]
-        lines.append(Line(lane, cells, paths))
+        paths = [(_kind(*look), _path(*look, parts)) for look, parts in row.stretches.items()]
+        others = "".join(f"<td>{link}</td>" for link in links[1:])
+        lines.append(Line(lane, mark_safe(links[0]), mark_safe(others), paths))  # noqa: S308
     return lines
 
 
-def _shown(lane: Lane, head: Head, said: tuple[str, str]) -> Shown:
-    seen, words = said
-    return Shown(f"{head.query}#{lane.slug}", seen, f"{lane.name}, {head.name}: {words}")
+def _link(place: str, words: str, seen: str) -> str:
+    """A day of a lane: where it leads, all of it in words, and what is seen. Of escaped text; there
+    are so many that a template would take most of the page's time."""
+    return f'<a href="?{place}" title="{words}"><b aria-hidden="true">{seen}</b></a>'
 
 
-def _words(facts: tuple[int, float, int, int, int]) -> tuple[str, str]:
-    """What stands in a cell, and the same in words."""
-    count, hours, mine, pending, gpu = facts
-    if not count:
-        return "", _("free")
-    number = number_format(hours, decimal_pos=0 if hours >= 10 else 1)
-    parts = [
-        ngettext("%(count)s booking", "%(count)s bookings", count) % {"count": count},
-        _("%(hours)s hours booked") % {"hours": number},
-    ]
-    if mine:
-        parts.append(_("%(count)s of them yours") % {"count": mine})
-    if pending:
-        said = ngettext("%(count)s waits for approval", "%(count)s wait for approval", pending)
-        parts.append(said % {"count": pending})
-    if gpu:
-        parts.append(_("%(count)s of the whole GPU") % {"count": gpu})
-    signs = "".join(s for s, n in (("★", mine), ("?", pending), ("▣", gpu)) if n)
-    return f"{number} {signs}".rstrip(), ", ".join(parts)
+class _Words:
+    """What stands in a cell, and the same in words; each in the language in force, escaped."""
+
+    def __init__(self) -> None:
+        self._booked, self._mine = _("%(hours)s hours booked"), _("%(count)s of them yours")
+        self._gpu, self._free = _("%(count)s of the whole GPU"), _("free")
+        self._bookings, self._number = cache(_bookings), cache(_number)
+
+    def said(self, facts: tuple[int, float, int, int, int]) -> tuple[str, str]:
+        """Of a cell's facts."""
+        count, hours, mine, pending, gpu = facts
+        if not count:
+            return "", escape(self._free)
+        number = self._number(hours)
+        parts = [self._bookings(count), self._booked % {"hours": number}]
+        if mine:
+            parts.append(self._mine % {"count": mine})
+        if pending:
+            parts.append(_waiting(pending))
+        if gpu:
+            parts.append(self._gpu % {"count": gpu})
+        signs = "".join(s for s, n in (("★", mine), ("?", pending), ("▣", gpu)) if n)
+        return escape(f"{number} {signs}".rstrip()), escape(", ".join(parts))
 
 
-def _kind(look: Look) -> str:
-    kinds = ["mine" if look.is_mine else "other"]
+def _number(hours: float) -> str:
+    return str(number_format(hours, decimal_pos=0 if hours >= 10 else 1))
+
+
+def _bookings(count: int) -> str:
+    return ngettext("%(count)s booking", "%(count)s bookings", count) % {"count": count}
+
+
+def _waiting(count: int) -> str:
+    said = ngettext("%(count)s waits for approval", "%(count)s wait for approval", count)
+    return said % {"count": count}
+
+
+def _kind(is_mine: bool, look: Look) -> str:
+    kinds = ["mine" if is_mine else "other"]
     kinds += ["pending"] if look.is_pending else []
     kinds += ["gpu"] if look.is_gpu else []
     return " ".join(kinds)
 
 
-def _path(look: Look, parts: Sequence[tuple[int, int]]) -> str:
-    top = 0 if look.is_mine else OTHERS_FROM
+def _path(is_mine: bool, look: Look, parts: Sequence[tuple[int, int]]) -> str:
+    top = 0 if is_mine else OTHERS_FROM
     bars = [(top, RAIL), (HIGH - RAIL, RAIL)] if look.is_gpu else [(top, HIGH - top)]
     return "".join(
         f"M{start} {y}h{end - start}v{height}h{start - end}z"

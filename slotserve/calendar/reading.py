@@ -1,6 +1,6 @@
 """Reads for the calendar: lanes, bookings of a span, and what is known of loads."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Case, F, Func, Q, QuerySet, TextField, When
+from django.db.models import Case, ExpressionWrapper, F, Func, Q, QuerySet, TextField, When
 from django.db.models.sql.compiler import SQLCompiler
 
 from bookings.models import Booking, Kind, State
@@ -17,9 +17,11 @@ from bookings.states import OCCUPYING
 from lanes.maintenance import within
 from lanes.models import Lane, Maintenance, ManualChoice, Runtime
 from slotserve.calendar.entries import Booked, Entry
+from slotserve.calendar.month import Held
 from slotserve.calendar.spans import Span
 from slotserve.calendar.words import closed_words
 
+ROWS_AT_ONCE = 2000
 AS_TEXT = {"template": "CAST(%(expressions)s AS text)"}
 
 
@@ -128,16 +130,30 @@ def closed_lines(span: Span, sought: Sought) -> list[tuple[Lane, str]]:
 
 def booked(found: QuerySet[Booking], now: datetime) -> list[Booked]:
     """The rows, without those that nobody approved in time; one query."""
-    moment = cache(_moment)  # the same times recur
+    read = cache(moment)  # the same times recur
     rows = [
-        Booked._make((pk, lane, moment(start), moment(end), *rest, late and moment(late), preset))
+        Booked._make((pk, lane, read(start), read(end), *rest, late and read(late), preset))
         for pk, lane, start, end, *rest, late, preset in found.values_list(*COLUMNS)
     ]
     return [row for row in rows if row.state != State.PENDING or row.end > now]
 
 
-def _moment(kept: str | datetime) -> datetime:
+def moment(kept: str | datetime) -> datetime:
+    """What `Kept` gives."""
     return kept if isinstance(kept, datetime) else datetime.fromisoformat(f"{kept}+00:00")
+
+
+def month_rows(found: QuerySet[Booking], now: datetime) -> Iterable[Held]:
+    """What a month needs of what `booked` gives, in any order; one query. Read times by `moment`.
+
+    The database says how each looks: thousands of rows are a third smaller by it.
+    """
+    looks = [Q(state=State.PENDING), Q(kind=Kind.GPU)]
+    pending, gpu = (Case(When(asked, then=2**n), default=0) for n, asked in enumerate(looks))
+    number = ExpressionWrapper(pending + gpu, TextField())  # as it is, not converted
+    rows = found.order_by().exclude(state=State.PENDING, end__lte=now)
+    columns = ("lane_id", Kept("start"), Kept("end"), number)
+    return rows.values_list(*columns).iterator(ROWS_AT_ONCE)
 
 
 def entry_of(row: Booked, lane: str, user: User, now: datetime) -> Entry:

@@ -22,7 +22,7 @@ from slotserve.api.errors import STATUS_OF
 from slotserve.calendar import moving, reading, words
 from slotserve.calendar.feed import feed
 from slotserve.calendar.listing import listing
-from slotserve.calendar.month_page import month_page
+from slotserve.calendar.month_page import Asked, month_page
 from slotserve.calendar.moving import Wish
 from slotserve.calendar.reading import Sought
 from slotserve.calendar.spans import Span, View, read_day, read_view, span_of
@@ -66,8 +66,9 @@ def _month(
 ) -> HttpResponse:
     """A month is a table: the same with and without a script; its part alone, when it changed."""
     links = _links(span, sought, request.GET.get("as", ""), 0)
-    context["month"] = month_page(span, sought, member(request), now, links["of_day"])
-    context["digest"] = bookings_digest()
+    asked = Asked(links["of_day"], bookings_digest())
+    context["month"] = month_page(span, sought, member(request), now, asked)
+    context["digest"] = asked.digest
     is_part = bool(request.htmx)  # type: ignore[attr-defined]
     name = "_calendar_month.html" if is_part else "calendar.html"
     return render(request, name, context | links)
