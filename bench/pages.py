@@ -7,6 +7,7 @@ of a page of the same run that asks the database for next to nothing, queries an
 a page of a process that has warmed up takes 80 ms or more on a core.
 """
 
+import gc
 import statistics
 import sys
 import time
@@ -80,6 +81,8 @@ def _measured(rounds: int, names: list[str]) -> list[Figures]:
 
     site = every_page.made(Scale(lanes=50, members=200, bookings=20_000, requests=3))
     settle()
+    gc.collect()
+    gc.freeze()  # what seeding left is not gone through again while pages are measured
     return [
         _ask(site.clients[look.who], look.key, site.address(look), rounds)
         for look in every_page.PAGES

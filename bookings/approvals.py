@@ -34,14 +34,13 @@ class Waiting:
 
 def pending(now: datetime) -> QuerySet[Booking]:
     """Those that wait, by start."""
-    return Booking.objects.filter(state=State.PENDING, end__gt=now).order_by("start", "pk")
+    found = Booking.objects.filter(state=State.PENDING, end__gt=now).order_by("start", "pk")
+    return found.select_related("lane", "preset", "owner").prefetch_related("owner__groups")
 
 
-def queue(waiting: QuerySet[Booking], now: datetime) -> list[Waiting]:
+def queue(waiting: Iterable[Booking], now: datetime) -> list[Waiting]:
     """These of `pending` with what helps to decide; five queries at most, however many."""
-    found = list(
-        waiting.select_related("lane", "preset", "owner").prefetch_related("owner__groups")
-    )
+    found = list(waiting)
     if not found:
         return []
     book = Rulebook.read()

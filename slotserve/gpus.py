@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy
@@ -11,7 +12,7 @@ from lanes.gpus import history
 from lanes.gpus.outsiders import Verdict
 from lanes.gpus.readings import Holder
 from lanes.gpus.stored import holders_of, verdict_of
-from lanes.models import Gpu, GpuState, Host, HostGpus, Lane, LaneMinute
+from lanes.models import Gpu, GpuState, Host, HostGpus, Lane
 
 MEBIBYTE = 2**20
 SILENT_AFTER = timedelta(minutes=1)  # hosts read their cards each five seconds
@@ -93,9 +94,20 @@ def drivers(hosts: Iterable[Host]) -> dict[int, HostGpus]:
     return {row.host_id: row for row in HostGpus.objects.filter(host__in=list(hosts))}
 
 
-def day_of_lane(lane: Lane, now: datetime) -> list[LaneMinute]:
+class Minute(NamedTuple):
+    """What is shown of a minute of a lane's cards: `LaneMinute`, of which a day has 1,440."""
+
+    minute: datetime
+    used_bytes: int
+    outside_bytes: int
+    utilisation: float | None
+    power_watts: float | None
+    samples: int
+
+
+def day_of_lane(lane: Lane, now: datetime) -> list[Minute]:
     """The lane's minutes of the last 24 hours, oldest first; one query."""
-    return list(history.of_lane(lane, now))
+    return [Minute._make(row) for row in history.of_lane(lane, now).values_list(*Minute._fields)]
 
 
 def _view(gpu: Gpu, now: datetime) -> CardView:

@@ -42,13 +42,6 @@ def test_a_span_has_the_day_its_week_or_its_month(view: View, first: str, last: 
     assert span.start == datetime.fromisoformat(f"{first}T00:00+01:00")
 
 
-def test_ones_own_hide_what_of_others_would_be_in_the_same_place() -> None:
-    (lane,) = month([row(0, 0, 120), row(1, 60, 90, is_mine=True)], MIDNIGHTS)
-    look = Look(is_pending=False, is_gpu=True)
-    assert lane.stretches == {(False, look): [(24, 26), (27, 28)], (True, look): [(26, 27)]}
-    assert lane.cells[0].facts == (2, 2.5, 1, 0, 2)
-
-
 @pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23), ("2026-10-25", 25)])
 def test_a_day_on_which_clocks_are_changed_is_as_long_as_it_is(day: str, hours: int) -> None:
     span = span_of(View.DAY, date.fromisoformat(day), BERLIN)

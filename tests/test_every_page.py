@@ -52,7 +52,7 @@ QUERIES = {
     "once": 2,  # link, clock
     "playground": HEAD + 3,  # clock, bookings, lanes
     "usage": HEAD + 6,  # clock, usage (4), lanes
-    "usage?by=member": HEAD + 7,  # clock, usage (5), lanes
+    "usage?by=member": HEAD + 6,  # clock, usage (4), lanes
     "tokens": HEAD + 6,  # tokens (2), limits, clock, lanes (2)
     "api-docs": HEAD,
     # presets (2), models, hosts, lanes, cards; clock, waiting bookings:

@@ -6,7 +6,7 @@ from datetime import UTC, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lanes.models import LaneMinute
+from slotserve.gpus import Minute
 from slotserve.web.gpu_picture import HEIGHT, WIDTH, draw
 from tests.builders import NOON, at
 
@@ -14,14 +14,12 @@ GIB = 2**30
 NUMBER = re.compile(r"-?[\d.]+")
 
 
-def minute(ago: int, used: int = 12, outside: int = 0, use: float | None = 50.0) -> LaneMinute:
+def minute(ago: int, used: int = 12, outside: int = 0, use: float | None = 50.0) -> Minute:
     """A minute so long ago; memory in GiB."""
-    return LaneMinute(
-        minute=at(-ago), used_bytes=used * GIB, outside_bytes=outside * GIB, utilisation=use
-    )
+    return Minute(at(-ago), used * GIB, outside * GIB, use, power_watts=None, samples=1)
 
 
-def paths(*minutes: LaneMinute) -> tuple[str, str, str]:
+def paths(*minutes: Minute) -> tuple[str, str, str]:
     """Memory, outsiders, use."""
     picture = draw(minutes, 24 * GIB, NOON, UTC)
     return picture.used, picture.outside, picture.use

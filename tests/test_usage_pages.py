@@ -105,9 +105,9 @@ def test_the_page_shows_tables_and_who_held_without_computing(
 ) -> None:
     boss = window(builders.administrator())
     boss.get("/usage/")
-    # Session, user; days, groups, idle ones with their bookings, members, lanes, presets; notices,
-    # announcements.
-    with django_assert_num_queries(11):
+    # Session, user; days, groups, idle ones with their bookings, lanes; notices, announcements.
+    # Members and presets to choose from were read for the page before.
+    with django_assert_num_queries(9):
         page = boss.get("/usage/")
     words = page.content.decode()
     assert page.status_code == 200
@@ -221,3 +221,12 @@ def test_of_many_groups_those_that_held_longest_are_shown(monkeypatch: pytest.Mo
     assert "1 more, held for a shorter time, is in the CSV file." in page
     assert '<th scope="row">bob</th>' in page
     assert '<th scope="row">alice</th>' not in page
+
+
+@db
+@pytest.mark.usefixtures("filled")
+def test_what_is_kept_of_the_choices_shows_members_no_others() -> None:
+    boss, alice = window(builders.administrator()), window(builders.person("alice"))
+    for client, shows in ((boss, True), (alice, False), (boss, True)):
+        assert ('name="member"' in client.get("/usage/").content.decode()) == shows
+    assert alice.get("/usage/").context["presets"] != boss.get("/usage/").context["presets"]

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from gateway.models import Scope
 from lanes import clock
+from lanes.gpus import history
 from lanes.models import Gpu, Lane, LaneMinute
 from slotserve import gpus
 
@@ -115,7 +116,7 @@ class LaneGpuHistoryView(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """The last 24 hours by minutes, oldest first; minutes that nobody read are missing."""
         lane = get_object_or_404(Lane, slug=slug)
-        minutes = gpus.day_of_lane(lane, clock.database_now())
+        minutes = history.of_lane(lane, clock.database_now())
         return Response(LaneMinuteSerializer(minutes, many=True).data)
 
 

@@ -42,7 +42,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     page = Paginator(pending(now), ON_A_PAGE).get_page(request.GET.get("page"))
     return {
         "page": page,
-        "rows": queue(page.object_list, now),
+        "rows": queue(page, now),
         "ticked": _numbers(request.GET.getlist("booking")),
         "longest": LONGEST_COMMENT,
     }

@@ -7,7 +7,7 @@ from datetime import datetime, tzinfo
 from django.utils.translation import gettext as _
 
 from lanes.gpus.room import size
-from lanes.models import LaneMinute
+from slotserve.gpus import Minute
 
 WIDTH, HEIGHT = 1440, 100
 Point = tuple[int, float]  # x, and y from above
@@ -23,7 +23,7 @@ class Picture:
     words: str
 
 
-def draw(minutes: Sequence[LaneMinute], total_bytes: int, now: datetime, zone: tzinfo) -> Picture:
+def draw(minutes: Sequence[Minute], total_bytes: int, now: datetime, zone: tzinfo) -> Picture:
     """The last 24 hours before `now`; minutes in which nobody polled are gaps."""
     total = max([total_bytes, 1, *(minute.used_bytes for minute in minutes)])
     used = _runs(minutes, now, lambda minute: minute.used_bytes / total)
@@ -42,7 +42,7 @@ def _share(percent: float | None) -> float | None:
 
 
 def _runs(
-    minutes: Iterable[LaneMinute], now: datetime, share: Callable[[LaneMinute], float | None]
+    minutes: Iterable[Minute], now: datetime, share: Callable[[Minute], float | None]
 ) -> list[list[Point]]:
     """Points of minutes that follow each other; the middle ones of a level stretch are left out."""
     runs: list[list[Point]] = []
@@ -73,7 +73,7 @@ def _area(run: Sequence[Point]) -> str:
     return f"{_line(run)}L{run[-1][0] + 1} {HEIGHT}L{run[0][0]} {HEIGHT}Z"
 
 
-def _words(minutes: Sequence[LaneMinute], total_bytes: int, zone: tzinfo) -> str:
+def _words(minutes: Sequence[Minute], total_bytes: int, zone: tzinfo) -> str:
     """The same for those who do not see it."""
     if not minutes:
         return _("Nothing was read in this time.")

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.core.cache import caches
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
@@ -13,16 +13,17 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_safe
 
 from gateway import usage_tables
-from gateway.models import UsageDay
 from gateway.usage_tables import Line, Question
 from lanes import clock
 from lanes.models import Lane
 from slotserve.csv_answers import Cell, csv_answer
+from slotserve.live.state import digest_of
 from slotserve.usage_question import Asked, read_question
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
 
 HOUR = 3600.0
+KEPT_SECONDS = 60
 GROUPS_SHOWN = 50  # the rest is in the CSV file
 BY_WORDS = {
     "member": gettext_lazy("Member"),
@@ -109,17 +110,24 @@ def _may_divide(name: str, viewer: User) -> bool:
 
 def _choices(request: HttpRequest, asked: Asked) -> dict[str, Any]:
     """What may be chosen of each filter: what is in the period, and lanes that are still there."""
-    viewer, question = member(request), asked.question
-    rows = usage_tables.rows_of(viewer, Question(question.first, question.last))
-    members = _names(rows, "owner_name") if viewer.is_staff else []
+    viewer = member(request)
+    members, presets = _names(viewer, Question(asked.question.first, asked.question.last))
     return {
-        "members": members,
+        "members": members if viewer.is_staff else [],
         "lanes": list(Lane.objects.order_by("name").values_list("pk", "slug", "name")),
-        "presets": _names(rows, "preset"),
+        "presets": presets,
         "nothing": _("(none)"),
     }
 
 
-def _names(rows: QuerySet[UsageDay], column: str) -> list[str]:
-    found = rows.exclude(**{column: ""}).order_by(column)
-    return list(found.values_list(column, flat=True).distinct())
+def _names(viewer: User, period: Question) -> tuple[list[str], list[str]]:
+    """Members and presets of a period; kept for whoever sees the same rows, as long as usage of a
+    day is not worked out anew anyway."""
+    key = digest_of("usage", viewer.is_staff or viewer.pk, period)
+    kept: tuple[list[str], list[str]] | None = caches["cards"].get(key)
+    if kept is None:
+        pairs = usage_tables.rows_of(viewer, period).values_list("owner_name", "preset").distinct()
+        members, presets = (sorted({pair[n] for pair in pairs} - {""}) for n in (0, 1))
+        kept = members, presets
+        caches["cards"].set(key, kept, KEPT_SECONDS)
+    return kept
