@@ -30,19 +30,19 @@ class Site:
 @contextmanager
 def serving(**counts: int) -> Iterator[Site]:
     """A seeded installation that is removed at the end. `counts` are those of seed_demo."""
-    port = _free_port()
+    port = free_port()
     web = f"http://127.0.0.1:{port}"
     installation = Installation(SLOTSERVE_WEB_URL=web, SLOTSERVE_WORKERS="1")
     stop = threading.Event()
     try:
         installation.migrate()
-        sessions = _fill(counts)
+        sessions = fill(counts)
         keeper = threading.Thread(target=_keep_published, args=(stop,))
         keeper.start()
-        server = _start_web(installation, port)
+        server = start_web(port)
         try:
-            _until_answering(web)
-            yield Site(web, sessions, _cookie_name())
+            until_answering(web)
+            yield Site(web, sessions, cookie_name())
         finally:
             stop.set()
             server.terminate()
@@ -52,13 +52,14 @@ def serving(**counts: int) -> Iterator[Site]:
         installation.close()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody uses now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def _fill(counts: dict[str, int]) -> dict[str, str]:
+def fill(counts: dict[str, int]) -> dict[str, str]:
     """The company, its usage by day and a session for each of two people. Django is set up now."""
     from django.test import Client  # noqa: PLC0415 - Django's settings are known only now
 
@@ -74,7 +75,7 @@ def _fill(counts: dict[str, int]) -> dict[str, str]:
     for role, person in (("administrator", company.administrator), ("member", company.members[0])):
         client = Client()
         client.force_login(person)
-        sessions[role] = client.cookies[_cookie_name()].value
+        sessions[role] = client.cookies[cookie_name()].value
     return sessions
 
 
@@ -91,7 +92,8 @@ def settle() -> None:
     publish()
 
 
-def _cookie_name() -> str:
+def cookie_name() -> str:
+    """Of sessions."""
     from django.conf import settings  # noqa: PLC0415
 
     return str(settings.SESSION_COOKIE_NAME)
@@ -108,14 +110,16 @@ def _keep_published(stop: threading.Event) -> None:
     connections.close_all()
 
 
-def _start_web(installation: Installation, port: int) -> "subprocess.Popen[bytes]":
+def start_web(port: int, **settings: str) -> "subprocess.Popen[bytes]":
+    """A web process as `bin/up` has it; `settings` are environment variables of its own."""
     argv = ["-m", "uvicorn", "slotserve.asgi:application", "--host", "127.0.0.1"]
     argv += ["--port", str(port), "--lifespan", "off", "--no-access-log", "--log-level", "warning"]
     argv += ["--http", "wire.http_protocol:GuardedProtocol", "--timeout-graceful-shutdown", "2"]
-    return subprocess.Popen([sys.executable, *argv], cwd=ROOT, env=dict(os.environ))
+    return subprocess.Popen([sys.executable, *argv], cwd=ROOT, env={**os.environ, **settings})
 
 
-def _until_answering(address: str) -> None:
+def until_answering(address: str) -> None:
+    """Wait for the web process; TimeoutError."""
     deadline = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < deadline:
         try:

@@ -5,16 +5,21 @@ from typing import IO, Any
 
 import django
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
+from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.db import connections
 from django.http import HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 
+from slotserve.database import pooled
 from slotserve.logs import hide_from_access_log
 from slotserve.reading_settings import settings_or_exit
 
 settings_or_exit()
+settings.DATABASES["default"] = pooled(
+    settings.DATABASES["default"], settings.SLOTSERVE_DATABASE_POOL
+)
 django.setup(set_prefix=False)
 hide_from_access_log()
 
@@ -23,7 +28,8 @@ class Handler(ASGIHandler):
     """Django's, but a request that cannot be made into one of Django's is a 400, not a crash."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Each request has a thread of its own; with it goes its database connection, at once."""
+        """Each request has a thread of its own; with it goes its database connection, at once, to
+        the pool if there is one."""
         async with ThreadSensitiveContext():
             try:
                 await super().__call__(scope, receive, send)

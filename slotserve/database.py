@@ -71,6 +71,19 @@ def own_database(folder: Path) -> dict[str, Any]:
     return found | {"OPTIONS": options}
 
 
+def pooled(database: dict[str, Any], most: int) -> dict[str, Any]:
+    """The same for the web process: requests take connections from a pool of at most so many.
+
+    Each of its requests has a thread of its own and would open a connection of its own, whatever
+    CONN_MAX_AGE says. A connection is tried before it is given out, so that a database that was
+    started again is no error. Workers have threads that stay, and keep a connection each.
+    """
+    if database["ENGINE"] != POSTGRES_ENGINE or not most:
+        return database
+    pool = {"min_size": 1, "max_size": most, "timeout": CONNECT_SECONDS}
+    return database | {"CONN_MAX_AGE": 0, "OPTIONS": database["OPTIONS"] | {"pool": pool}}
+
+
 def mark_moved(file: Path) -> None:
     """Remember beside a data folder's SQLite file that its rows are in DATABASE_URL's now."""
     if file.name == SQLITE:

@@ -217,6 +217,7 @@ CONTENT_SECURITY_POLICY = {
 
 # --- Database -------------------------------------------------------------------------------
 DATABASES = {"default": own_database(SLOTSERVE_DATA)}
+SLOTSERVE_DATABASE_POOL = read_whole("SLOTSERVE_DATABASE_POOL", 20)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- Valkey and Celery ----------------------------------------------------------------------

@@ -18,6 +18,7 @@ from slotserve.settings import *  # noqa: E402, F403
 from slotserve.settings import DATABASES, STORAGES  # noqa: E402
 
 DATABASES["default"]["CONN_MAX_AGE"] = 0
+SLOTSERVE_DATABASE_POOL = 0  # the web runs in the tests' own process, which drops its database
 DATABASES["default"]["TEST"] = (
     {"NAME": str(_folder / "test.sqlite3")}
     if DATABASES["default"]["ENGINE"].endswith("sqlite3")

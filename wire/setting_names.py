@@ -18,6 +18,7 @@ NAMES = (
     "CORS_ORIGINS",
     "DATA",
     "DATABASE_PASSWORD",
+    "DATABASE_POOL",
     "DEBUG",
     "DISK_READ_MBPS",
     "DOCKER_SOCKET",
