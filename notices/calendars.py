@@ -6,8 +6,10 @@ A booking has one UID for ever; SEQUENCE rises with each change that people are 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from unicodedata import category
 from zoneinfo import ZoneInfo
 
+from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from icalendar import Calendar, Event, vCalAddress, vText
 
@@ -15,6 +17,7 @@ from bookings.models import Booking, State
 
 REFRESH = timedelta(minutes=15)
 PRODUCT = "-//SlotServe//SlotServe//EN"
+_CONTROL = frozenset(("Cc", "Cs"))
 STATUSES = {State.PENDING: "TENTATIVE", State.CONFIRMED: "CONFIRMED", State.HELD: "TENTATIVE"}
 
 
@@ -34,14 +37,20 @@ def uid_of(booking: Booking) -> str:
     return f"booking-{booking.pk}-{booking.created_at.astimezone(UTC):%Y%m%dT%H%M%S%f}@slotserve"
 
 
-def invitation(dated: Dated, zone: ZoneInfo, organizer: str) -> tuple[str, bytes]:
-    """The method, and a calendar for an e-mail to the booking's owner that has it."""
+def invitation(
+    dated: Dated, zone: ZoneInfo, organizer: str, person: User
+) -> tuple[str, bytes]:
+    """The method, and a calendar for an e-mail that has it: to the booking's owner an invitation
+    while it is confirmed; else, and to whoever had it before, the end of one."""
     booking = dated.booking
-    method = "REQUEST" if booking.state == State.CONFIRMED else "CANCEL"
+    is_theirs = booking.owner_id == person.pk and booking.state == State.CONFIRMED
+    method = "REQUEST" if is_theirs else "CANCEL"
     event = _event(dated, zone)
+    if not is_theirs:
+        event["status"] = vText("CANCELLED")
     event.add("organizer", vCalAddress(f"mailto:{organizer}"))
-    guest = vCalAddress(f"mailto:{booking.owner.email}")
-    guest.params["CN"] = vText(booking.owner.get_username())
+    guest = vCalAddress(f"mailto:{person.email}")
+    guest.params["CN"] = vText(" ".join(_clean(person.get_username()).split()))
     guest.params["PARTSTAT"], guest.params["RSVP"] = vText("ACCEPTED"), vText("FALSE")
     event.add("attendee", guest, encode=False)
     return method, bytes(_calendar(method, [event]).to_ical())
@@ -77,19 +86,32 @@ def _event(dated: Dated, zone: ZoneInfo) -> Event:
     event.add("uid", uid_of(booking))
     event.add("sequence", dated.sequence)
     event.add("dtstamp", dated.changed_at.astimezone(UTC).replace(microsecond=0))
-    event.add("dtstart", _local(booking.start, zone))
-    event.add("dtend", _local(booking.end, zone))
-    event.add("summary", _("%(what)s on %(lane)s") % {"what": what, "lane": booking.lane.name})
-    event.add("location", booking.lane.name)
+    start, end = _times(booking, zone)
+    event.add("dtstart", start)
+    if end > start:  # else it takes no time, which only an event without an end may say
+        event.add("dtend", end)
+    lane = _clean(booking.lane.name)
+    event.add("summary", _("%(what)s on %(lane)s") % {"what": _clean(what), "lane": lane})
+    event.add("location", lane)
     event.add("status", STATUSES.get(State(booking.state), "CANCELLED"))
     if booking.purpose and dated.has_purpose:
-        event.add("description", booking.purpose)
+        event.add("description", _clean(booking.purpose))
     if dated.url:
         event.add("url", dated.url)
     return event
 
 
-def _local(moment: datetime, zone: ZoneInfo) -> datetime:
-    """In the reader's zone; seconds are kept, what is less is not."""
-    is_utc = zone.key in {"UTC", "Etc/UTC"}
-    return moment.astimezone(UTC if is_utc else zone).replace(microsecond=0)
+def _times(booking: Booking, zone: ZoneInfo) -> tuple[datetime, datetime]:
+    """Start and end in the reader's zone, seconds kept, what is less not. In UTC when one of them
+    is the second of two moments that this zone has the same name for: RFC 5545 takes the first."""
+    moments = [each.replace(microsecond=0) for each in (booking.start, booking.end)]
+    local = [each.astimezone(zone) for each in moments]
+    is_utc = zone.key in {"UTC", "Etc/UTC"} or any(each.fold for each in local)
+    start, end = [each.astimezone(UTC) for each in moments] if is_utc else local
+    return start, end
+
+
+def _clean(text: str) -> str:
+    """Without what no text of a calendar may hold: control characters, but ends of lines."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(each for each in lines if each in "\n\t" or category(each) not in _CONTROL)

@@ -25,6 +25,7 @@ class Was:
     end: datetime
     state: str
     sequence: int
+    owner: int | None = None  # not known of what was told of before it was kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,19 @@ class Facts:
     @property
     def is_changed(self) -> bool:
         """Whether it is other than it was told."""
+        return self.is_other or self.has_new_owner
+
+    @property
+    def is_other(self) -> bool:
+        """Whether the slot is, whoever has it."""
         was = self.was
         now = (self.lane, self.preset, self.start, self.end, self.state)
         return was is None or now != (was.lane, was.preset, was.start, was.end, was.state)
+
+    @property
+    def has_new_owner(self) -> bool:
+        """Whether it was transferred, which both are told by whoever did it."""
+        return self.was is not None and self.was.owner not in {None, self.owner}
 
     @property
     def active_from(self) -> datetime:
@@ -132,8 +143,10 @@ def _change(facts: Facts) -> str | None:
     return facts.state if is_news and facts.state in GIVEN_UP else None
 
 
-def _confirmed(facts: Facts, was: Was | None) -> str:
+def _confirmed(facts: Facts, was: Was | None) -> str | None:
     if was is not None and was.state == "confirmed":
+        if not facts.is_other:
+            return None
         is_released = facts.released_at is not None and facts.end == facts.released_at
         return "released" if is_released else "changed"
     is_approved = facts.is_decided and was is not None and was.state == "pending"

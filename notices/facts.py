@@ -68,6 +68,7 @@ _IS_TOLD = Q(
     Q(entry__preset_id_then=F("preset_id"))
     | Q(entry__preset_id_then__isnull=True, preset_id__isnull=True)
 )
+_IS_TOLD &= Q(entry__owner_id_then=F("owner_id")) | Q(entry__owner_id_then=None)
 
 
 def _is_recent(now: datetime) -> Q:
@@ -138,6 +139,7 @@ def _was(entry: Entry | None) -> Was | None:
         entry.end,
         entry.state,
         entry.sequence,
+        entry.owner_id_then,
     )
 
 

@@ -19,13 +19,15 @@ MOST = 1000
 
 
 def feed_of(person: User, now: datetime) -> tuple[bytes, str]:
-    """The calendar and its ETag: own bookings, cancelled ones too, from a month ago on. Two
-    queries."""
-    own = Booking.objects.filter(owner=person, original_end__gt=now - PAST)
-    found = own.select_related("lane", "preset", "owner", "entry").order_by("-start")[:MOST]
+    """The calendar and its ETag: own bookings and those that are shared with the person, cancelled
+    ones too, from a month ago on. Two queries."""
+    theirs = Booking.objects.filter(owner=person) | Booking.objects.shared_with(person)
+    recent = theirs.filter(original_end__gt=now - PAST).order_by("-start")
+    found = recent.select_related("lane", "preset", "owner", "entry")[:MOST]
     preference = preference_of(person)
     with in_words_of(preference):
-        text = feed(_dated(found), zone_of(preference), _("SlotServe bookings"))
+        shown = [_shown(dated, person) for dated in _dated(found)]
+        text = feed(shown, zone_of(preference), _("SlotServe bookings"))
     return text, f'"{hashlib.sha256(text).hexdigest()[:32]}"'
 
 
@@ -34,8 +36,12 @@ def file_of(booking: Booking, person: User) -> bytes:
     preference = preference_of(person)
     with in_words_of(preference):
         (dated,) = _dated([booking])
-        shown = replace(dated, has_purpose=booking.is_changeable_by(person))
-        return single(shown, zone_of(preference))
+        return single(_shown(dated, person), zone_of(preference))
+
+
+def _shown(dated: Dated, person: User) -> Dated:
+    """Guests are not told what for."""
+    return replace(dated, has_purpose=dated.booking.is_changeable_by(person))
 
 
 def _dated(bookings: Iterable[Booking]) -> list[Dated]:

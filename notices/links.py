@@ -26,6 +26,7 @@ USED = Refusal(
 )
 EXPIRED = Refusal("too_late", said("This link has ended with its slot."))
 INACTIVE = Refusal("not_yours", said("Whom this link was made for is no member any more."))
+GIVEN = Refusal("not_yours", said("The booking was transferred to somebody else meanwhile."))
 
 
 def make_link(booking: Booking, action: Link.Action) -> str:
@@ -57,8 +58,10 @@ def look_up(secret: str) -> Link | Refusal:
         return UNKNOWN
     if link.used_at is not None:
         return USED
-    if not link.person.is_active or link.booking.owner_id != link.person_id:
+    if not link.person.is_active:
         return INACTIVE
+    if link.booking.owner_id != link.person_id:
+        return GIVEN
     return EXPIRED if link.expires_at <= clock.database_now() else link
 
 

@@ -24,13 +24,14 @@ from notices.addresses import page_url
 from notices.calendars import Dated, invitation
 from notices.deciding import OF_CHANGES
 from notices.events import Channel
-from notices.facts import entry_of
+from notices.facts import dated_facts
 from notices.links import EXTEND_MINUTES, make_link
 from notices.models import Delivery, Link
 from notices.outbox import SENT, Outcome, in_turn, note, refused, send_all, waiting
 from notices.preferences import in_words_of, preference_of, zone_of
 
 LONGEST_SUBJECT = 150
+_FOR_CALENDARS = OF_CHANGES - {"decision_needed"} | {"transferred"}
 _LINKS = {
     "offered": (Link.Action.CONFIRM,),
     "starting": (Link.Action.RELEASE,),
@@ -73,14 +74,10 @@ def message_of(
             settings.DEFAULT_FROM_EMAIL,
             [person.email],
             connection=connection,
-            headers={"Auto-Submitted": "auto-generated"},
+            headers={"Auto-Submitted": "auto-generated", "Message-ID": _id_of(notice)},
         )
         mail.attach_alternative(render_to_string("notices/mail.html", context), "text/html")
-        if (
-            booking is not None
-            and notice.kind in OF_CHANGES | {"transferred"}
-            and booking.owner_id == person.pk
-        ):
+        if booking is not None and notice.kind in _FOR_CALENDARS:
             mail.attach(_calendar(booking, notice))
     return mail
 
@@ -99,6 +96,12 @@ def _send(delivery: Delivery, connection: BaseEmailBackend) -> Outcome:
     except (SMTPException, ValueError) as error:
         return refused(str(error))
     return SENT
+
+
+def _id_of(notice: Notice) -> str:
+    """The same however often it is sent: mail programs show such ones once."""
+    domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2] or "slotserve"
+    return f"<notice-{notice.pk}-{notice.at:%Y%m%d%H%M%S%f}@{domain}>"
 
 
 def _booking(notice: Notice) -> Booking | None:
@@ -136,16 +139,12 @@ def _where(notice: Notice, booking: Booking | None) -> str:
 
 def _calendar(booking: Booking, notice: Notice) -> MIMEText:
     """The part that calendars look for: its method stands in its type as well."""
-    entry = entry_of(booking)
-    dated = Dated(
-        booking,
-        entry.sequence if entry else 0,
-        entry.changed_at if entry else booking.created_at,
-        page_url("booking", str(booking.pk)),
-    )
+    is_theirs = booking.owner_id == notice.recipient_id
+    where = page_url("booking", str(booking.pk)) if is_theirs else ""
+    dated = Dated(booking, *dated_facts(booking), where, has_purpose=is_theirs)
     organizer = parseaddr(settings.DEFAULT_FROM_EMAIL)[1]
     zone = zone_of(preference_of(notice.recipient))
-    method, text = invitation(dated, zone, organizer)
+    method, text = invitation(dated, zone, organizer, notice.recipient)
     part = MIMEText(text.decode(), "calendar", "utf-8")
     part.set_param("method", method)
     part.add_header("Content-Disposition", "attachment", filename="booking.ics")

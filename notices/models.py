@@ -63,6 +63,7 @@ class Entry(models.Model):
     start = models.DateTimeField()
     end = models.DateTimeField()
     state = models.CharField(max_length=20)
+    owner_id_then = models.BigIntegerField(null=True)
     changed_at = models.DateTimeField()
 
     def __str__(self) -> str:

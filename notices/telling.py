@@ -71,6 +71,7 @@ def _note(read: Read, now: datetime) -> bool:
         "start": facts.start,
         "end": facts.end,
         "state": facts.state,
+        "owner_id_then": facts.owner,
         "changed_at": now,
     }
     if facts.was is None:

@@ -170,7 +170,7 @@ def test_a_link_does_its_thing_once_and_only_when_asked(
     booking = running(owner)
     where = f"/once/{links.make_link(booking, action)}/"
     looked = client.get(where)
-    assert (looked.status_code, looked["Referrer-Policy"]) == (200, "no-referrer")
+    assert (looked.status_code, looked["Referrer-Policy"]) == (200, "strict-origin")
     end = Booking.objects.get(pk=booking.pk).end
     assert end == booking.end  # looking does nothing
     assert client.post(where).status_code == 200

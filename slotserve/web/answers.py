@@ -9,6 +9,10 @@ from django.shortcuts import redirect
 
 from lanes.refusals import Refusal
 
+# Of a page whose path or text is secret. Not `no-referrer`: by that browsers send forms from
+# "Origin: null", which is refused.
+ORIGIN_ALONE = "strict-origin"
+
 
 def member(request: HttpRequest) -> User:
     """Who is logged in; for views that strangers do not reach."""

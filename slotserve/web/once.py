@@ -4,19 +4,26 @@ keeps it out of logs."""
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from lanes.refusals import Refusal
 from notices import links
 from notices.preferences import in_words_of, preference_of
 from notices.wording import moment, slot
+from slotserve.web.answers import ORIGIN_ALONE
 
 STATUS_OF = {"not_found": 404, "wrong_state": 409, "too_late": 410}
 
 
+@csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest, secret: str) -> HttpResponse:
-    """Ask first, because programs that look for viruses fetch links, too; do it on POST."""
+    """Ask first, because programs that look for viruses fetch links, too; do it on POST.
+
+    Whoever can forge that request has the secret. So no cookie is needed, which a mail program's
+    own browser may not take.
+    """
     link = links.look_up(secret)
     if isinstance(link, Refusal):
         return _answer(request, {"refusal": link.words}, STATUS_OF.get(link.code, 409))
@@ -35,6 +42,6 @@ def page(request: HttpRequest, secret: str) -> HttpResponse:
 
 def _answer(request: HttpRequest, context: dict[str, object], status: int) -> HttpResponse:
     response = render(request, "once.html", context, status=status)
-    response["Referrer-Policy"] = "no-referrer"
+    response["Referrer-Policy"] = ORIGIN_ALONE
     response["X-Robots-Tag"] = "noindex"
     return response

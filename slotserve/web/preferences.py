@@ -18,7 +18,7 @@ from notices import preferences, push
 from notices.events import FOR_ADMINISTRATORS, PERSONAL, Event
 from notices.models import MOST_REMINDER_MINUTES, Preference, Subscription
 from slotserve.web.access import members_only
-from slotserve.web.answers import member, say
+from slotserve.web.answers import ORIGIN_ALONE, member, say
 from slotserve.web.fields import StyledForm
 
 GRID = "tell"  # the boxes' name; a value is event and channel with a hyphen between
@@ -91,7 +91,7 @@ def calendar(request: HttpRequest) -> HttpResponse:
     names = ("zone", "language", "reminder_minutes", "freed_minutes", "freed_days")
     form = PreferenceForm(initial={name: getattr(held, name) for name in names})
     response = _show(request, form, held, address)
-    response["Referrer-Policy"] = "no-referrer"
+    response["Referrer-Policy"] = ORIGIN_ALONE
     return response
 
 
