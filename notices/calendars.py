@@ -37,9 +37,7 @@ def uid_of(booking: Booking) -> str:
     return f"booking-{booking.pk}-{booking.created_at.astimezone(UTC):%Y%m%dT%H%M%S%f}@slotserve"
 
 
-def invitation(
-    dated: Dated, zone: ZoneInfo, organizer: str, person: User
-) -> tuple[str, bytes]:
+def invitation(dated: Dated, zone: ZoneInfo, organizer: str, person: User) -> tuple[str, bytes]:
     """The method, and a calendar for an e-mail that has it: to the booking's owner an invitation
     while it is confirmed; else, and to whoever had it before, the end of one."""
     booking = dated.booking

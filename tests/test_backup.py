@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("more_databases"),
 ]
-KEYS = ("secret-key", "table-keys", "host-key")
+KEYS = ("secret-key", "table-keys", "host-key", "vapid-key.pem")
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from bookings.models import Booking
 from lanes import clock
 from notices.links import make_link
 from notices.models import Link
-from tests import builders
 from tests import browser_pages as pages
+from tests import builders
 from tests.browser_pages import Windows
 from tests.web_server import WebServer
 
@@ -46,7 +46,11 @@ def test_a_link_of_a_mail_acts_on_its_button_and_leads_its_secret_nowhere(
     secret = make_link(booking, action)
     page = windows.open()
     asked: list[Request] = []
-    page.on("request", lambda request: asked.append(request))
+
+    def note(request: Request) -> None:
+        asked.append(request)
+
+    page.on("request", note)
     page.goto(f"/once/{secret}/")
     assert Booking.objects.get(pk=booking.pk).end == booking.end
     page.locator(".card form button").click()

@@ -126,6 +126,21 @@ def test_health_checks_ask_the_worker_by_the_name_that_its_command_gives(compose
     assert plan["healthcheck"]["test"][1].endswith(" -d plan@$$HOSTNAME")
 
 
+def test_pages_and_who_pushes_see_one_lasting_folder_of_one_user(compose: Any) -> None:
+    """`vapid-key.pem` is in it: made by the first of them, 0600, and read by the other."""
+    for name in ("web", "plan"):
+        service = compose["services"][name]
+        assert "data:/var/lib/slotserve" in service["volumes"]
+        assert "SLOTSERVE_DATA" not in service["environment"]  # the image's
+        assert service["user"] == "10001:10001"
+        assert not service.get("read_only", False)
+    assert "data" in compose["volumes"]
+    image = (ROOT / "Dockerfile").read_text()
+    assert "SLOTSERVE_DATA=/var/lib/slotserve\n" in image
+    assert "install -d -o slotserve -g slotserve -m 0711 /var/lib/slotserve" in image
+    assert "USER 10001:10001" in image
+
+
 def test_other_settings_come_from_a_file_that_need_not_be_there(compose: Any) -> None:
     optional = "${SLOTSERVE_ENV_FILE:-/dev/null}"
     holders = {name for name, each in compose["services"].items() if "env_file" in each}

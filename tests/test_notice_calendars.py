@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from bookings import services, sharing
 from bookings.models import Booking, State
 from lanes import clock
+from lanes.models import Lane, Preset
 from notices.calendars import Dated, invitation, single
 from notices.feeds import feed_of
 from notices.mail import send_due
@@ -85,11 +86,11 @@ def checked(text: bytes) -> Any:
     method = str(calendar["METHOD"])
     for event in calendar.walk("VEVENT"):
         assert {"UID", "DTSTAMP", "DTSTART", "SEQUENCE", "SUMMARY"} <= set(event)
-        assert event["DTSTAMP"].to_ical().endswith(b"Z")
+        assert event["DTSTAMP"].to_ical()[-1:] == b"Z"
         assert "DTEND" not in event or event.decoded("DTEND") > event.decoded("DTSTART")
         for name in {"DTSTART", "DTEND"} & set(event):
             named = event[name].params.get("TZID")
-            assert named in zones if named else event[name].to_ical().endswith(b"Z")
+            assert named in zones if named else event[name].to_ical()[-1:] == b"Z"
         if method in {"REQUEST", "CANCEL"}:
             assert str(event["ORGANIZER"]).lower().startswith("mailto:")
             assert str(event["ATTENDEE"]).lower().startswith("mailto:")
@@ -280,7 +281,7 @@ def test_moments_are_the_same_in_every_calendar_in_nights_of_changes(
 
 @given(text=st.text(max_size=200), name=st.text(min_size=1, max_size=40))
 @example(text="a\r\nBEGIN:VALARM\r\n", name="x\nATTENDEE:mailto:evil@example.org")
-@example(text="\x00\x1b[31m\x7f\x85, ; \\ \"", name='"quoted"; name, \\ ^')
+@example(text='\x00\x1b[31m\x7f\x85, ; \\ "', name='"quoted"; name, \\ ^')
 def test_whatever_people_write_stays_in_its_property(text: str, name: str) -> None:
     booking = _unsaved(text, name)
     for made in (
@@ -296,8 +297,8 @@ def test_whatever_people_write_stays_in_its_property(text: str, name: str) -> No
 
 def _unsaved(text: str, name: str) -> Booking:
     owner = User(pk=1, username=name, email="owner@example.org")
-    lane = builders.Lane(name=name, slug="x")
-    preset = builders.Preset(name=name, slug="x")
+    lane = Lane(name=name, slug="x")
+    preset = Preset(name=name, slug="x")
     return Booking(
         pk=1, owner=owner, lane=lane, preset=preset, purpose=text, state=State.CONFIRMED,
         start=builders.at(0), end=builders.at(60), created_at=builders.at(-60),

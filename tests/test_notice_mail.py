@@ -104,6 +104,42 @@ def test_nothing_is_lost_nor_sent_twice(
     assert not Delivery.objects.filter(send_from__isnull=False).exists()
 
 
+class Killed(BaseException):
+    """What a worker that is killed does at a line: nothing more."""
+
+
+# the line that a worker does not come to -> the mails that arrive in the end
+KILLED = [("_claim", 1), ("send", 1), ("note", 2)]
+
+
+@pytest.mark.parametrize(("line", "arrive"), KILLED)
+def test_a_worker_that_is_killed_loses_nothing(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, line: str, arrive: int
+) -> None:
+    """Killed between sending and noting it, somebody is told twice: of the same mail."""
+    (delivery,) = write()
+
+    def die(*_a: object, **_k: object) -> None:
+        raise Killed
+
+    with mail_server() as server:
+        serve(server, settings)
+        with monkeypatch.context() as patch:
+            place = (outbox, line) if line != "send" else (mail, "_send")
+            patch.setattr(*place, die)
+            with pytest.raises(Killed):
+                mail.send_due()
+        assert mail.send_due() == (1 if line == "_claim" else 0)  # it is claimed for a minute
+        all_due()
+        mail.send_due()
+        assert mail.send_due() == 0
+        assert len(server.mails) == arrive
+        ids = {row for each in server.mails for row in each.splitlines() if "Message-ID" in row}
+        assert len(ids) == 1
+    delivery.refresh_from_db()
+    assert delivery.state == "sent"
+
+
 def test_a_server_that_hangs_is_not_waited_for_with_each_mail(settings: Settings) -> None:
     write(5)
     with mail_server(MAIL=HANG) as server:

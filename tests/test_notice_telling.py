@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from bookings import services
 from bookings.models import Booking, Policy, State
 from lanes import clock
-from lanes.models import Notice, Order, Phase, Runtime
+from lanes.models import Maintenance, Notice, Order, Phase, Runtime
 from notices import preferences
 from notices.mail import send_due
 from notices.models import Delivery, Entry, Link
@@ -236,6 +236,16 @@ def test_time_that_somebody_else_has_is_not_free() -> None:
     builders.booking(lane=booking.lane, start=booking.start, end=booking.end, owner=booking.owner)
     look()
     assert told(recipient__username="member") == []
+
+
+def test_time_under_maintenance_is_not_free() -> None:
+    booking = booked(end=now() + 6 * HOUR)
+    look()
+    preferences.save(builders.person("member"), {"choices": {"freed": ["app"]}})
+    Maintenance.objects.create(lane=booking.lane, start=booking.start + HOUR)
+    services.cancel(booking, actor=booking.owner)
+    look()
+    assert told(recipient__username="member") == []  # an hour is left, and two are wanted
 
 
 def test_ways_that_are_not_chosen_are_not_taken() -> None:

@@ -206,7 +206,13 @@ def test_a_link_ends_with_its_slot_and_its_person(client: Client, owner: User) -
     assert Booking.objects.get(pk=booking.pk).end == booking.end
 
 
-@pytest.mark.parametrize("path", ["/once/S3CRET/", "/feeds/S3CRET/bookings.ics", "/once/S3CRET"])
+SECRET_PATHS = (
+    *("/once/S3CRET/", "/feeds/S3CRET/bookings.ics", "/once/S3CRET", "/invitation/S3CRET/"),
+    *("/accounts/password/reset/key/1-S3CRET/", "/accounts/confirm-email/S3CRET/"),
+)
+
+
+@pytest.mark.parametrize("path", SECRET_PATHS)
 def test_no_log_line_carries_a_secret(path: str, client: Client) -> None:
     record = logging.makeLogRecord({"msg": "Not Found: %s", "args": (path,)})
     assert NoSecrets().filter(record)

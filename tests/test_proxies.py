@@ -193,6 +193,30 @@ async def test_a_model_that_thinks_longer_than_the_limit_is_cut(
             assert answer.status_code in {502, 504}
 
 
+SECRET_PATHS = (
+    *("/once/S3CRET/", "/feeds/S3CRET/bookings.ics", "/invitation/S3CRET/"),
+    *("/accounts/password/reset/key/1-S3CRET/", "/accounts/confirm-email/S3CRET/"),
+)
+
+
+def test_no_log_has_a_path_that_opens_something(name: str, tmp_path: Path) -> None:
+    """Neither where the pages answer nor, as here, where they do not."""
+    try:
+        with proxies.running(name, tmp_path, gateway=9, web=9) as api:
+            place = urlsplit(api)
+            host = f"gpu.example.org:{place.port}"
+            here = f"{place.scheme}://127.0.0.1:{place.port}"
+            with httpx.Client(base_url=here, headers={"host": host}, verify=False) as client:
+                for path in (*SECRET_PATHS, "/bookings/"):
+                    assert client.get(path, headers={"referer": "https://x/"}).status_code == 502
+    except NotInstalledError as error:
+        pytest.skip(f"NOT TESTED HERE: {error}")
+    logs = [each for each in tmp_path.iterdir() if each.name in {"access", "log", "said"}]
+    said = "".join(each.read_text() for each in logs)
+    assert "/bookings/" in said
+    assert "S3CRET" not in said
+
+
 @pytest.mark.parametrize(
     ("file", "directives"),
     [

@@ -143,6 +143,36 @@ def test_the_key_is_made_once_and_nobody_else_s_to_read(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_key_that_cannot_be_used_is_no_error_of_a_page_and_loses_no_notice(
+    client: Client, settings: Settings, tmp_path: Path
+) -> None:
+    settings.SLOTSERVE_DATA = tmp_path
+    push._vapid.cache_clear()
+    (tmp_path / push.KEY_FILE).write_text("no key")
+    client.force_login(builders.person())
+    page = client.get("/preferences/")
+    assert (page.status_code, "cannot push just now" in page.content.decode()) == (200, True)
+    with receiver() as there:
+        pushed(there)
+        assert there.posts == []
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.reason[:13]) == ("waiting", push.KEY_FILE)
+    (tmp_path / push.KEY_FILE).unlink()
+    assert push.public_key()
+    push._vapid.cache_clear()
+
+
+def test_a_key_that_others_may_read_is_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "key.pem"
+    push._key_text(path)
+    assert "may be read" not in caplog.text
+    path.chmod(0o644)
+    push._key_text(path)
+    assert "may be read" in caplog.text
+
+
 def test_the_worker_s_script_rules_all_pages(client: Client) -> None:
     answer = client.get("/push-worker.js")
     assert answer["Content-Type"].startswith("text/javascript")

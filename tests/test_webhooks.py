@@ -152,6 +152,10 @@ PRIVATE = (
     *("http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[fd00::1]/", "http://0.0.0.0/"),
     *("http://[64:ff9b::7f00:1]/", "http://[2002:7f00:1::]/", "http://192.168.1.1:8080/"),
     *("http://224.0.0.1/", "http://2130706433/", "http://0x7f.1/", "http://100.64.0.1/"),
+    *("http://[::7f00:1]/", "http://[64:ff9b:1::7f00:1]/", "http://[ff02::1]/", "http://[::]/"),
+    *("http://[2001:0:7f00:1::]/", "http://[fec0::1]/", "http://255.255.255.255/", "http://0/"),
+    *("http://LOCALHOST/", "http://0177.0.0.1/", "http://192.0.2.1/"),
+    *("http://198.18.0.1/", "http://240.0.0.1/", "http://[fe80::1]/", "http://172.31.0.1/"),
 )
 
 
@@ -217,7 +221,7 @@ def test_chat_rooms_are_of_services_that_are_known(url: str, is_usable: bool) ->
 
 def tell_room(there: Receiver) -> Delivery:
     added(f"ntfy://127.0.0.1:{there.port}/topic", kind="chat")
-    say()
+    announce(Event.CONFIRMED, "test:1", {"sentence": "It is so."}, clock.database_now())
     send_all(waiting("chat", clock.database_now()), chat.send)  # type: ignore[arg-type]
     return Delivery.objects.get()
 

@@ -2,10 +2,12 @@
 
 import contextlib
 import socketserver
+import ssl
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 HANG, DRIP, HUGE, DROP, NONSENSE = "hang", "drip", "huge", "drop", "nonsense"
 
@@ -28,10 +30,13 @@ class Receiver:
 
 
 @contextlib.contextmanager
-def receiver(answer: int | str = 200, **headers: str) -> Iterator[Receiver]:
-    """One that listens on loopback."""
+def receiver(
+    answer: int | str = 200, *, tls: ssl.SSLContext | None = None, **headers: str
+) -> Iterator[Receiver]:
+    """One that listens on loopback, with `tls` by TLS."""
     known = Receiver(answer, headers)
     with _Server(("127.0.0.1", 0), _Talk) as server:
+        server.tls = tls
         server.known, known.port = known, server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
@@ -45,6 +50,15 @@ def receiver(answer: int | str = 200, **headers: str) -> Iterator[Receiver]:
 
 class _Server(socketserver.ThreadingTCPServer):
     known: Receiver
+    tls: ssl.SSLContext | None = None
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """In the connection's thread, so that nobody waits for a handshake."""
+        if self.tls is None:
+            super().finish_request(request, client_address)
+            return
+        with contextlib.suppress(OSError), self.tls.wrap_socket(request, server_side=True) as end:
+            super().finish_request(end, client_address)
 
 
 class _Talk(BaseHTTPRequestHandler):

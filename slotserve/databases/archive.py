@@ -19,7 +19,7 @@ FORMAT = 1
 DATABASE, MANIFEST = "database.sqlite3", "manifest.json"
 # Of the data folder. Not installation-id: a trial restore beside the running original would take
 # that one's processes for its own leftovers, and end them.
-KEYS = ("secret-key", "table-keys", "host-key")
+KEYS = ("secret-key", "table-keys", "host-key", "vapid-key.pem")
 MOST_KEY_BYTES = 65536
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _UNSOUND = (tarfile.TarError, zlib.error, OSError, EOFError, KeyError, TypeError, ValueError)
