@@ -22,6 +22,7 @@ from django.db import connection
 
 from bookings.guards import guards_present
 from bookings.models import Booking
+from notices import push
 from slotserve.databases import archive
 from slotserve.databases.errors import CopyError
 from slotserve.databases.sqlite_files import opened
@@ -59,6 +60,7 @@ def file(shelf: Path, settings: Any, tmp_path: Path) -> Path:
     if not (shelf / "backup.tar.gz").exists():
         settings.SLOTSERVE_DATA = shelf / "data"
         DataFolder.open(settings.SLOTSERVE_DATA).close()
+        (shelf / "data" / push.KEY_FILE).write_text("the key of pushes")  # made at its first use
         fill()
         ran("backup", shelf / "backup.tar.gz")
     shutil.copytree(shelf, tmp_path, dirs_exist_ok=True)
