@@ -1,16 +1,25 @@
 """How accounts come to be, and whom a single sign-on's word makes them."""
 
+import logging
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
+from allauth.socialaccount.providers.base import Provider
+from allauth.socialaccount.providers.base.constants import AuthError
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from requests import RequestException, Session
 
 from gateway.browser_tokens import end_session
 from lanes import audit, clock
@@ -18,8 +27,24 @@ from lanes.refusals import Refusal
 from slotserve import invitations
 from slotserve.members import about_member
 from slotserve.models import Invitation
+from slotserve.single_sign_on import CheckedProvider, UnfitProviderError, limited_session
 
+log = logging.getLogger(__name__)
 SESSION_KEY = "invitation"  # the secret of the link that was followed
+
+
+def tell_sign_on_failed(request: HttpRequest, error: Exception | None) -> None:
+    """A message on the next page of what to do about it."""
+    if isinstance(error, UnfitProviderError):
+        words = _(
+            "The single sign-on gave an answer that cannot be used: log in by password, and tell "
+            "an administrator. The web server's log says what is wrong."
+        )
+    elif isinstance(error, RequestException):
+        words = _("The single sign-on does not answer: try again, or log in by password.")
+    else:
+        words = _("The single sign-on did not log you in: begin anew, or log in by password.")
+    messages.error(request, words)
 
 
 class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
@@ -55,6 +80,32 @@ class VerifiedPeople(DefaultSocialAccountAdapter):  # type: ignore[misc]
             return False
         verified = {each.email.lower() for each in login.email_addresses if each.verified}
         return found.email.lower() in verified if found.email else bool(verified)
+
+    def get_requests_session(self) -> Session:
+        """Providers are other machines: what they answer is limited."""
+        return limited_session()
+
+    def get_provider(self, *args: Any, **wish: Any) -> Provider:
+        """A provider whose answers are looked at before they are used."""
+        found = super().get_provider(*args, **wish)
+        if isinstance(found, OpenIDConnectProvider):
+            found.oauth2_adapter_class = CheckedProvider
+        return found
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Provider,
+        error: str | None = None,
+        exception: Exception | None = None,
+        extra_context: Any = None,
+    ) -> None:
+        """To the log-in with what to do, unless somebody thought better of it at the provider."""
+        if error == AuthError.CANCELLED:
+            return
+        log.warning("single sign-on does not work reason=%s", exception or error)
+        tell_sign_on_failed(request, exception)
+        raise ImmediateHttpResponse(redirect("account_login"))
 
     def save_user(self, request: HttpRequest, login: SocialLogin, form: Any = None) -> User:
         """Make the account, and use the invitation up that it is made by."""

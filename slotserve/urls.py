@@ -224,6 +224,7 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("ready/", ready.ready, name="ready"),
     path("accounts/oidc/<str:provider_id>/login/", single_sign_on.leave),
+    path("accounts/oidc/<str:provider_id>/login/callback/", single_sign_on.come_back),
     path("accounts/", include("allauth.urls")),
     path("admin/logout/", logout),  # Django's own would leave the session's tokens alive
     path("admin/", admin.site.urls),

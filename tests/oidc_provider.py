@@ -1,5 +1,6 @@
 """An OpenID provider on a real socket: one person, whom it knows by what the test says."""
 
+import contextlib
 import http.server
 import json
 import threading
@@ -18,9 +19,13 @@ TOKEN = "the provider's token"
 class Provider:
     """What it says of the person, and what it was asked for tokens."""
 
-    person: dict[str, Any]
+    person: object
     url: str = ""
     asked: list[dict[str, list[str]]] = field(default_factory=list)
+    description: dict[str, Any] = field(default_factory=dict)  # besides what an honest one says
+    body: bytes | None = None  # in place of its description
+    moved_to: str = ""  # where its description is said to be
+    token: object = field(default_factory=lambda: {"access_token": TOKEN, "token_type": "Bearer"})
 
     def apps(self) -> dict[str, Any]:
         """SOCIALACCOUNT_PROVIDERS that use it."""
@@ -37,7 +42,8 @@ class _Talk(http.server.BaseHTTPRequestHandler):
         url = self.provider.url
         if self.path == "/.well-known/openid-configuration":
             ends = {"authorization": "authorize", "token": "token", "userinfo": "userinfo"}
-            self._answer({f"{name}_endpoint": f"{url}/{path}" for name, path in ends.items()})
+            told = {f"{name}_endpoint": f"{url}/{path}" for name, path in ends.items()}
+            self._describe({"issuer": url, "jwks_uri": f"{url}/keys", **told})
         elif self.headers["Authorization"] == f"Bearer {TOKEN}":
             self._answer(self.provider.person)
         else:
@@ -47,18 +53,32 @@ class _Talk(http.server.BaseHTTPRequestHandler):
         """A token for a code."""
         size = int(self.headers["Content-Length"])
         self.provider.asked.append(parse_qs(self.rfile.read(size).decode()))
-        self._answer({"access_token": TOKEN, "token_type": "Bearer"})
+        self._answer(self.provider.token)
 
     def log_message(self, *_: object) -> None:
         """It says nothing."""
 
-    def _answer(self, value: dict[str, Any], status: HTTPStatus = HTTPStatus.OK) -> None:
-        body = json.dumps(value).encode()
+    def _describe(self, honest: dict[str, Any]) -> None:
+        provider = self.provider
+        if provider.moved_to:
+            self.send_response(HTTPStatus.FOUND)
+            self.send_header("Location", provider.moved_to)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        body = json.dumps({**honest, **provider.description}).encode()
+        self._send(body if provider.body is None else provider.body, HTTPStatus.OK)
+
+    def _answer(self, value: object, status: HTTPStatus = HTTPStatus.OK) -> None:
+        self._send(json.dumps(value).encode(), status)
+
+    def _send(self, body: bytes, status: HTTPStatus) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        with contextlib.suppress(ConnectionError):  # nobody reads on
+            self.wfile.write(body)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from django.test import Client
 from lanes.refusals import Refusal
 from slotserve.invitations import invite
 from tests import builders
-from tests.oidc_provider import Provider, oidc_provider
+from tests.oidc_provider import TOKEN, Provider, oidc_provider
 
 pytestmark = pytest.mark.django_db
 LOGIN = "/accounts/oidc/oidc/login/"
@@ -87,3 +87,108 @@ def test_a_provider_that_is_away_is_told_in_words(settings: Any, client: Client)
         settings.SOCIALACCOUNT_PROVIDERS = provider.apps()
     page = client.post(LOGIN, follow=True).content.decode()
     assert "The single sign-on does not answer" in page
+
+
+UNFIT = "gave an answer that cannot be used"
+SILENT = "The single sign-on does not answer"
+
+
+@pytest.mark.parametrize(
+    ("lie", "words"),
+    [
+        ({"body": b""}, UNFIT),
+        ({"body": b"<!doctype html><title>Log in to the guests' network</title>"}, UNFIT),
+        ({"body": b"[]"}, UNFIT),
+        ({"body": b'"text"'}, UNFIT),
+        ({"body": b"{}"}, UNFIT),
+        ({"body": b"[" * 100_000}, UNFIT),
+        ({"body": b'{"x": "' + b"y" * 2**21 + b'"}'}, UNFIT),
+        ({"moved_to": "/.well-known/openid-configuration"}, SILENT),
+        ({"moved_to": "http://[broken"}, UNFIT),
+        ({"description": {"issuer": "https://evil.example"}}, UNFIT),
+        ({"description": {"issuer": None}}, UNFIT),
+        ({"description": {"authorization_endpoint": None}}, UNFIT),
+        ({"description": {"authorization_endpoint": "javascript:alert(1)"}}, UNFIT),
+        ({"description": {"authorization_endpoint": "http://[broken"}}, UNFIT),
+        ({"description": {"token_endpoint": 7}}, UNFIT),
+        ({"description": {"userinfo_endpoint": ["x"]}}, UNFIT),
+        ({"description": {"jwks_uri": "file:///etc/passwd"}}, UNFIT),
+    ],
+)
+def test_whatever_a_description_says_is_told_in_words(
+    settings: Any, client: Client, lie: dict[str, Any], words: str
+) -> None:
+    with oidc_provider() as provider:
+        settings.SOCIALACCOUNT_PROVIDERS = provider.apps()
+        for name, value in lie.items():
+            setattr(provider, name, value)
+        page = client.post(LOGIN, follow=True)
+    assert page.status_code == 200
+    assert words in page.content.decode()
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"<html>"])
+def test_a_description_that_changes_while_somebody_is_away(
+    settings: Any, client: Client, body: bytes
+) -> None:
+    with oidc_provider(email=ADDRESS, email_verified=True) as provider:
+        settings.SOCIALACCOUNT_PROVIDERS = provider.apps()
+        away = client.post(LOGIN)
+        state = parse_qs(urlsplit(away["Location"]).query)["state"][0]
+        provider.body = body
+        page = client.get(f"{LOGIN}callback/", {"code": "c", "state": state}, follow=True)
+    assert page.status_code == 200
+    assert "single sign-on" in page.content.decode()
+    assert who(client) is None
+
+
+@pytest.mark.parametrize(
+    "token",
+    [None, 7, [], ["access_token"], "access_token", {}, {"access_token": 7},
+     {"access_token": TOKEN, "id_token": "x.y.z"}, {"access_token": TOKEN, "id_token": 7}],
+)  # fmt: skip
+def test_whatever_it_gives_as_a_token(settings: Any, client: Client, token: object) -> None:
+    member()
+    with oidc_provider(email=ADDRESS, email_verified=True) as provider:
+        provider.token = token
+        answer = come_back(client, provider, settings)
+    assert answer.status_code == 302
+    assert "single sign-on" in client.get(answer["Location"]).content.decode()
+    assert who(client) is None
+
+
+@pytest.mark.parametrize(
+    "person",
+    [None, [], "text", 7, {}, {"sub": None}, {"sub": []}, {"sub": ""}, {"sub": "x" * 300},
+     {"sub": "\0"}],
+)  # fmt: skip
+def test_whatever_it_says_of_somebody(settings: Any, client: Client, person: object) -> None:
+    member()
+    with oidc_provider() as provider:
+        provider.person = person
+        answer = come_back(client, provider, settings)
+    assert answer.status_code == 302
+    assert UNFIT in client.get(answer["Location"]).content.decode()
+    assert who(client) is None
+
+
+@pytest.mark.parametrize("value", [None, 7, [], {"a": 1}, "x" * 5000, "a\0b"])
+@pytest.mark.parametrize("claim", ["email", "preferred_username", "name", "given_name"])
+def test_a_claim_that_is_none_is_left_out(
+    settings: Any, client: Client, claim: str, value: object
+) -> None:
+    settings.SLOTSERVE_OPEN_SIGNUP = True
+    with oidc_provider(**{"email": ADDRESS, "email_verified": True, claim: value}) as provider:
+        answer = come_back(client, provider, settings)
+    assert answer.status_code in (200, 302)
+    assert User.objects.count() <= 1
+
+
+def test_who_comes_back_without_having_left_is_told_to_begin_anew(
+    settings: Any, client: Client
+) -> None:
+    assert client.get(f"{LOGIN}callback/", {"code": "c", "state": "s"}).status_code == 404
+    with oidc_provider() as provider:
+        settings.SOCIALACCOUNT_PROVIDERS = provider.apps()
+        page = client.get(f"{LOGIN}callback/", {"code": "c", "state": "s"}, follow=True)
+    assert "begin anew" in page.content.decode()
