@@ -15,7 +15,7 @@ def told(sentence: str, kept: Mapping[str, object] | None) -> str:
 
     `kept` is what `wire.words.kept_of` gave when it was written.
     """
-    return retold(kept, Reader(gettext, moment)) if sentence and kept else sentence
+    return retold(kept, Reader(gettext, moment)) if kept else sentence
 
 
 def tell(sentence: str) -> str:

@@ -92,7 +92,7 @@ class Catalogue:
         return found
 
     def rows(self, files: Iterable[ModelFile]) -> list[ModelRow]:
-        """These models with their presets and what was measured of them; three queries."""
+        """These models with their presets and what was measured of them; four queries."""
         files = list(files)
         shown = {file.pk for file in files}
         revisions = [each for each in self.revisions if each.model_file_id in shown]

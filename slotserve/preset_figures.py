@@ -1,6 +1,6 @@
 """What has been measured of presets: loads, tokens a second, what their servers can do. Reads."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,9 +11,10 @@ from gateway.models import UsageRecord
 from lanes.engines.base import ServerFacts
 from lanes.engines.registry import engine_of
 from lanes.estimates import Pair, mean_loads
-from lanes.models import Lane, LoadRecord, PresetRevision, Runtime
+from lanes.models import Lane, LoadRecord, PresetRevision, Runtime, TestLoad
 
 COUNTED_REQUESTS = 10_000  # the newest of all: an index gives them, however long the history
+COUNTED_TESTS = 500  # the newest
 LEAST_MS = 50.0  # of streaming; shorter answers say nothing of a rate
 
 
@@ -27,7 +28,7 @@ class Figures:
 
 
 def figures(revisions: Sequence[PresetRevision], lanes: Iterable[Lane]) -> Figures:
-    """Three queries. Give the revisions their `model_file`."""
+    """Four queries. Give the revisions their `model_file`."""
     lanes = list(lanes)
     pairs = [
         (lane.pk, revision.preset_id)
@@ -35,7 +36,8 @@ def figures(revisions: Sequence[PresetRevision], lanes: Iterable[Lane]) -> Figur
         for lane in lanes
         if lane.host_id == revision.model_file.host_id
     ]
-    return Figures(mean_loads(pairs), speeds(), _running(revisions))
+    told = tested_speeds({revision.preset_id for revision in revisions}) | speeds()
+    return Figures(mean_loads(pairs), told, _running(revisions))
 
 
 def speeds() -> dict[tuple[int, str], float]:
@@ -54,6 +56,15 @@ def speeds() -> dict[tuple[int, str], float]:
         .annotate(tokens=Sum("completion_tokens"), ms=Sum("streamed"))
     )
     return {(lane, slug): tokens / ms * 1000 for lane, slug, tokens, ms in rows}
+
+
+def tested_speeds(presets: Collection[int]) -> dict[tuple[int, str], float]:
+    """The same of the newest test load of each, which says it before anybody asks; one query."""
+    tests = TestLoad.objects.filter(revision__preset__in=presets, tokens_per_second__gt=0)
+    newest = tests.order_by("-pk").values_list(
+        "lane", "revision__preset__slug", "tokens_per_second"
+    )[:COUNTED_TESTS]
+    return {(lane, slug): speed for lane, slug, speed in reversed(list(newest)) if speed}
 
 
 def facts_of(revisions: Iterable[PresetRevision]) -> dict[int, ServerFacts]:

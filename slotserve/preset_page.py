@@ -37,7 +37,7 @@ class RevisionRow:
 
 
 def lane_rows(preset: Preset) -> list[LaneRow]:
-    """It on each enabled lane of its host; six queries."""
+    """It on each enabled lane of its host; seven queries."""
     revision = preset.current
     if revision is None:
         return []

@@ -61,10 +61,8 @@ def limited_session() -> Session:
     return session
 
 
-def why_unfit(config: object, address: str) -> str:
+def why_unfit(config: Mapping[str, Any], address: str) -> str:
     """What is wrong with a provider's description, which was read at this address. Pure."""
-    if not isinstance(config, Mapping):
-        return "its description is no JSON object"
     for name in WANTED:
         if not _is_address(config.get(name)):
             return f"its description has no address as {name}"
@@ -82,9 +80,8 @@ class CheckedProvider(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         """The provider's description; RequestException, also when it is unfit."""
         if not hasattr(self, "_openid_config"):
             provider = self.get_provider()
-            config = _read(provider.server_url)
-            if isinstance(config, dict):
-                config |= provider.app.settings.get("openid_configuration_overrides", {})
+            overrides = provider.app.settings.get("openid_configuration_overrides", {})
+            config = _read(provider.server_url) | overrides
             why = why_unfit(config, provider.server_url)
             if why:
                 raise UnfitProviderError(why)
@@ -131,14 +128,17 @@ class CheckedProvider(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         return {**found, "email_verified": is_verified, name: uid}
 
 
-def _read(address: str) -> object:
+def _read(address: str) -> dict[str, Any]:
     try:
         with get_adapter().get_requests_session() as session:
             answer = session.get(address)
             answer.raise_for_status()
-            return answer.json()
+            found = answer.json()
     except (ValueError, RecursionError) as error:  # no JSON, or led to no address
         raise UnfitProviderError(f"its description cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise UnfitProviderError("its description is no JSON object")
+    return found
 
 
 def _is_address(value: object) -> bool:

@@ -20,7 +20,7 @@ from lanes.models import (
 from lanes.preset_notes import notes_of
 from tests import builders, log_world
 from tests.gpu_cast import gpu_lane
-from wire.words import Words, kept_of, remade, said
+from wire.words import Words, kept_of, remade, said, together
 
 pytestmark = pytest.mark.django_db
 WHY = said("It went away while it was looked at.")
@@ -134,5 +134,6 @@ def test_of_columns_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_told_of_what_is_well() -> None:
-    file = ModelFile(trouble="", words=kept_of(WHY))
-    assert file.warning == ""
+    columns = trouble_columns(together(" ", []))
+    assert columns == {"trouble": "", "words": None}
+    assert ModelFile(**columns).warning == ""

@@ -8,9 +8,10 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from gateway.models import UsageRecord
-from lanes.models import Lane, LoadRecord, Phase, Preset
+from lanes.models import Lane, LoadRecord, Phase, Preset, TestLoad
 from lanes.presets import save_preset
 from slotserve import preset_figures
+from slotserve.preset_page import lane_rows
 from tests import browser_pages, builders
 from tests.test_web_pages import signed_in
 
@@ -224,9 +225,9 @@ def test_the_catalogue_asks_a_fixed_number_of_questions(
         preset = builders.preset(f"p{number}")
         loaded(lane, preset, 10)
         running(lane, preset, context_length=4096)
-    # Session, member; lanes, cards; revisions, facts; hosts; how many, models; loads, rates,
-    # living servers; unread notices, announcements.
-    with django_assert_num_queries(14):
+    # Session, member; lanes, cards; revisions, facts; hosts; how many, models; loads, rates
+    # of requests and of tests, living servers; unread notices, announcements.
+    with django_assert_num_queries(15):
         shown(client)
 
 
@@ -237,10 +238,30 @@ def test_the_page_of_a_preset_asks_a_fixed_number_of_questions(
     for number in range(3):
         edited("small", arguments=["-c", str(1024 * (number + 1))])
         loaded(builders.lane(), Preset.objects.get(slug="small"), 10)
-    # Session, member; preset; lanes, cards; loads, rates, living servers, counts; facts;
-    # revisions; unread notices, announcements.
-    with django_assert_num_queries(13):
+    # Session, member; preset; lanes, cards; loads, rates of requests and of tests, living
+    # servers, counts; facts; revisions; unread notices, announcements.
+    with django_assert_num_queries(14):
         shown(client, "/models/presets/small/")
+
+
+def test_before_any_request_the_newest_test_load_tells_the_rate() -> None:
+    lane, other, preset = builders.lane(), builders.lane(), builders.preset("small")
+    assert preset.current is not None
+    for number, speed in enumerate((11.0, 22.5, None, 0.0)):
+        TestLoad.objects.create(
+            lane=lane,
+            revision=preset.current,
+            asked_at=builders.at(number),
+            ended_at=builders.at(number),
+            tokens_per_second=speed,
+        )
+    row, empty = sorted(lane_rows(preset), key=lambda each: each.lane.pk)
+    assert (row.lane, row.speed, empty.lane, empty.speed) == (lane, 22.5, other, None)
+    client = signed_in("member")
+    assert "22.5 tokens/s" in shown(client)
+    assert "<td>22.5</td>" in shown(client, "/models/presets/small/")
+    streamed(lane, preset, 100, 10)
+    assert lane_rows(preset)[0].speed == pytest.approx(10, rel=0.1)
 
 
 def test_old_requests_do_not_count() -> None:

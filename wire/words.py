@@ -98,8 +98,8 @@ def retold(kept: Mapping[str, object], reader: Reader) -> str:
 
 
 def kept_of(sentence: str) -> Kept | None:
-    """What is kept of a sentence beside its English; None for a plain string."""
-    return sentence.kept() if isinstance(sentence, Words) else None
+    """What is kept of a sentence beside its English; None for a plain string, and an empty one."""
+    return sentence.kept() if isinstance(sentence, Words) and sentence else None
 
 
 def remade(sentence: str, kept: Kept | None) -> str:
