@@ -221,9 +221,20 @@ def test_a_month_is_a_part_that_is_asked_for_when_bookings_change(
     assert f'data-live="bookings" data-live-digest="{bookings_digest()}"' in part
 
 
-def test_a_month_is_no_timeline_and_may_be_a_list(member: Client, lane: Lane) -> None:
+def test_of_a_month_only_what_the_reader_can_move_is_told_one_by_one(
+    member: Client, lane: Lane
+) -> None:
+    mine = book(lane, 60, 120, owner=builders.person("member"))
+    book(lane, -120, -60, owner=builders.person("member"))
+    others = book(lane, 180, 240)
+    (event,) = read(member, **MONTH)["events"]
+    assert (event["id"], event["seen"]["start"]) == (str(mine.pk), mine.start.isoformat())
+    told = read(signed_in(builders.administrator()), **MONTH)["events"]
+    assert [event["id"] for event in told] == [str(mine.pk), str(others.pk)]
+
+
+def test_a_month_may_be_a_list(member: Client, lane: Lane) -> None:
     book(lane, 60, 120)
-    assert member.get("/calendar/events/", MONTH).status_code == 404
     text = member.get("/calendar/", {**MONTH, "as": "list"}).content.decode()
     assert "Tuesday, 15 January 2030" in text
     assert "calendar-month" not in text

@@ -24,6 +24,7 @@ from slotserve.calendar.telling import Teller
 from slotserve.calendar.warming import lane_bands
 
 SHORTEST = timedelta(minutes=15)  # shown, where a clock set back hides a booking's length
+MOST_HANDLES = 300  # of a month; closer views have all
 SHORTEST_BAND = {
     View.HOURS: timedelta(),
     View.DAY: timedelta(),
@@ -48,6 +49,20 @@ def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any
         "lanes": [_lane(lane) for lane in lanes],
         "events": _events(shown, pen, of_slots(bands)),
         "bands": [*_closed(closed, pen), *_bands(bands, shown, pen)],
+    }
+
+
+def handles(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any]:
+    """Lanes, and the bookings that the reader can move, of a month; two queries. It is drawn
+    without them: they are what is dragged."""
+    lanes = reading.lanes_of(sought)
+    found = reading.held(lanes, span.start, span.end).filter(end__gt=now)
+    mine = found if user.is_staff else found.filter(owner=user)
+    pen = _Pen(span, user, now, {lane.pk: lane for lane in lanes}, Teller(span.zone))
+    return {
+        **_frame(span, now),
+        "lanes": [_lane(lane) for lane in lanes],
+        "events": _events(reading.booked(mine[:MOST_HANDLES], now), pen, {}),
     }
 
 

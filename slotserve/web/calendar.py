@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils import timezone
@@ -20,7 +20,7 @@ from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.api.errors import STATUS_OF
 from slotserve.calendar import moving, reading, words
-from slotserve.calendar.feed import feed
+from slotserve.calendar.feed import feed, handles
 from slotserve.calendar.listing import listing
 from slotserve.calendar.month_page import Asked, month_page
 from slotserve.calendar.moving import Wish
@@ -85,12 +85,12 @@ def _page_number(request: HttpRequest) -> int:
 @cache_control(private=True, no_cache=True)
 @conditional_page
 def events(request: HttpRequest) -> HttpResponse:
-    """A day or week for the script: `feed`. To the minute, and 304 for who has it already."""
+    """A day or week for the script: `feed`; of a month, what can be moved: `handles`. To the
+    minute, and 304 for who has it already."""
     now = clock.database_now().replace(second=0, microsecond=0)
     span, sought = _asked(request, now)
-    if span.view is View.MONTH:
-        raise Http404
-    said = orjson.dumps(feed(span, sought, member(request), now))
+    tell = handles if span.view is View.MONTH else feed
+    said = orjson.dumps(tell(span, sought, member(request), now))
     return HttpResponse(said, content_type="application/json")
 
 

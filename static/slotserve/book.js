@@ -62,6 +62,8 @@
     dialog.setAttribute("aria-labelledby", "book-title");
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
     dialog.addEventListener("close", function () {
+      const asking = dialog.querySelector("#expect");
+      if (asking) window.htmx.trigger(asking, "htmx:abort");
       dialog.replaceChildren();
       if (opener && opener.isConnected) opener.focus();
     });

@@ -75,72 +75,20 @@
   }
 
   // --- What is done with it -------------------------------------------------------------------------
-  async function open(event) {
+  function open(event) {
     if (event.kinds.includes("block")) {
       go({ view: { week: "day", day: "hours" }[at.feed.view] || "hours", date: event.start.slice(0, 10) });
       return;
     }
-    const back = encodeURIComponent(location.pathname + location.search);
-    const address = root.dataset.details.replace("/0/", `/${event.id}/`) + "?next=" + back;
-    let text = null;
-    try {
-      const answer = await fetch(address, { headers: { "HX-Request": "true" }, redirect: "error" });
-      if (answer.ok && !answer.headers.has("HX-Redirect")) text = await answer.text();
-    } catch { /* the page itself says what is wrong */ }
-    if (text === null) {
-      location.assign(address);
-      return;
-    }
-    const dialog = document.getElementById("calendar-dialog");
-    const title = document.getElementById("calendar-dialog-title");
-    title.textContent = title.dataset.words;
-    dialog.querySelector(".calendar-dialog-body").innerHTML = text;
-    const close = document.createElement("button");
-    close.type = "button";
-    close.className = "btn";
-    close.textContent = root.dataset.close;
-    close.addEventListener("click", () => dialog.close());
-    dialog.querySelector(".calendar-dialog-buttons").replaceChildren(close);
-    dialog.showModal();
-  }
-
-  // A lane's time that may be booked: of the present unit, what is left.
-  function mayBook(lane, unit) {
-    return !whyNot(lane, unit);
-  }
-
-  function whyNot(lane, unit) {
-    const found = at.feed.lanes.find((one) => one.id === lane);
-    if (!found || !found.enabled) return root.dataset.disabled;
-    return at.surface.wallOf(unit + 1) > at.surface.now() ? "" : root.dataset.over;
-  }
-
-  function book(lane, from, to) {
-    const start = at.surface.wallOf(from), end = at.surface.wallOf(to).slice(0, 16);
-    const isNow = start < at.surface.now();
-    const times = isNow ? { begins: "now" } : { begins: "later", start: start.slice(0, 16) };
-    window.openBooking(root.dataset.book + "?" + new URLSearchParams({ lane, ...times, end }));
+    window.slotserveMoves.open(event.id);
   }
 
   function clicked(event) {
     const grip = event.target.closest("[data-booking]"), track = event.target.closest(".tl-track");
     if (grip) return open(at.feed.events.find((one) => one.id === grip.dataset.booking));
     if (!track) return null;
-    const unit = Math.floor(at.surface.unitAt(event.clientX)), no = whyNot(track.dataset.lane, unit);
-    if (no) return window.slotserveMoves.say(no, [], true);
-    return book(track.dataset.lane, unit, unit + HOUR / at.surface.minutes());
-  }
-
-  // A booking was dragged by so many units; `edge`: "start", "end", or all of it.
-  async function moved(booking, { by, lane, edge }) {
-    const move = { booking: booking.id, seen: booking.seen, lane };
-    const shifted = (wall) => at.surface.wallOf(at.surface.unitOf(wall) + by);
-    if (by && edge !== "end") move.start = shifted(booking.start);
-    if (edge === "start") move.end = booking.seen.end;
-    if (edge === "end") move.end = shifted(booking.end);
-    const name = (at.feed.lanes.find((one) => one.id === lane) || {}).name;
-    await window.slotserveMoves.dragged(move, name);
-    show();
+    const unit = Math.floor(at.surface.unitAt(event.clientX));
+    return at.book(track.dataset.lane, unit, unit + HOUR / at.surface.minutes());
   }
 
   // --- Start ------------------------------------------------------------------------------------------
@@ -186,9 +134,6 @@
     });
   }
   place.addEventListener("click", clicked);
-  at.drag(at.surface, {
-    mayBook, book, move: moved,
-    booking: (grip) => at.feed.events.find((one) => one.id === grip.dataset.booking),
-  });
+  at.drag(at.surface, { move: async (booking, change) => { await at.move(booking, change); show(); } });
   begin();
 })(window.slotserveCalendar);

@@ -2,7 +2,10 @@
 // booking to move it, its edges to make it longer or shorter. Escape lets go; a finger waits first.
 "use strict";
 
+window.slotserveCalendar = window.slotserveCalendar || { feed: null, isDragging: false, focused: "" };
+
 (function (at) {
+  const root = document.getElementById("calendar");
   const EDGE = 7; // pixels of a booking's ends that make it longer or shorter
   const NARROW = 24; // pixels: what is narrower has no ends to take hold of
   const SLIP = 4; // pixels: less is a click
@@ -10,8 +13,8 @@
   const BORDER = 40, STEP = 14; // pixels: so near the border it scrolls, so far in a frame
 
   // A surface has `place` (which scrolls), `unitAt(x)`, `laneAt(x, y)`, `unitOf(wall)`, `wallOf(unit)`,
-  // `units()`, `side()` (pixels of names beside it), and `preview({lane, from, to} or null)`. Hooks: `booking(element)` is what is dragged,
-  // `mayBook(lane, unit)`, `book(lane, from, to)`, `move(booking, {by, lane, edge})`.
+  // `units()`, `now()`, `side()` (pixels of names beside it), and `preview({lane, from, to} or null)`.
+  // `hooks.move(booking, {by, lane, edge})` is told what was dragged.
   function watch(surface, hooks) {
     let drag = null;
 
@@ -26,7 +29,7 @@
     }
 
     function hold(grip, x) {
-      const booking = hooks.booking(grip);
+      const booking = at.feed && at.feed.events.find((one) => one.id === grip.dataset.booking);
       if (!booking || !booking.seen) return null;
       const box = grip.getBoundingClientRect(), isNarrow = box.width < NARROW;
       if (!isNarrow && x > box.right - EDGE) return { booking, edge: "end" };
@@ -35,7 +38,7 @@
     }
 
     function create(lane, x) {
-      return hooks.mayBook(lane, Math.floor(surface.unitAt(x))) ? { booking: null, edge: "" } : null;
+      return !at.whyNot(lane, Math.floor(surface.unitAt(x))) ? { booking: null, edge: "" } : null;
     }
 
     function start() {
@@ -64,7 +67,7 @@
       const unit = surface.unitAt(drag.nowX ?? drag.x);
       const low = Math.max(Math.floor(Math.min(unit, drag.unit)), 0);
       const high = Math.min(Math.ceil(Math.max(unit, drag.unit)), surface.units());
-      const from = hooks.mayBook(drag.lane, low) ? low : Math.floor(drag.unit);
+      const from = !at.whyNot(drag.lane, low) ? low : Math.floor(drag.unit);
       return { lane: drag.lane, from, to: Math.max(high, from + 1) };
     }
 
@@ -100,7 +103,7 @@
       end();
       if (!isOn) return;
       swallow();
-      if (!booking) hooks.book(found.lane, found.from, found.to);
+      if (!booking) at.book(found.lane, found.from, found.to);
       else if (found.by || found.lane !== booking.lane) hooks.move(booking, { by: found.by, lane: found.lane, edge });
     }
 
@@ -134,5 +137,33 @@
     setTimeout(() => document.removeEventListener("click", stop, { capture: true }), 0);
   }
 
-  at.drag = watch;
+  // --- What a drag does -----------------------------------------------------------------------------
+  // Why a lane's unit cannot be booked; empty: it can, of the present one what is left.
+  function whyNot(lane, unit) {
+    const found = at.feed && at.feed.lanes.find((one) => one.id === lane);
+    if (!found || !found.enabled) return root.dataset.disabled;
+    return at.surface.wallOf(unit + 1) > at.surface.now() ? "" : root.dataset.over;
+  }
+
+  // Opens the form for these units of a lane, or says why not.
+  function book(lane, from, to) {
+    const no = whyNot(lane, Math.floor(from));
+    if (no) return window.slotserveMoves.say(no, [], true);
+    const start = at.surface.wallOf(from).slice(0, 16), end = at.surface.wallOf(to).slice(0, 16);
+    const times = start < at.surface.now() ? { begins: "now" } : { begins: "later", start };
+    return window.openBooking(root.dataset.book + "?" + new URLSearchParams({ lane, ...times, end }));
+  }
+
+  // A booking goes by so many units; `edge`: "start", "end", or all of it. Answers whether it did.
+  function move(booking, { by, lane, edge }) {
+    const wish = { booking: booking.id, seen: booking.seen, lane };
+    const shifted = (wall) => at.surface.wallOf(at.surface.unitOf(wall) + by);
+    if (by && edge !== "end") wish.start = shifted(booking.start);
+    if (edge === "start") wish.end = booking.seen.end;
+    if (edge === "end") wish.end = shifted(booking.end);
+    const name = (at.feed.lanes.find((one) => one.id === lane) || {}).name;
+    return window.slotserveMoves.dragged(wish, name);
+  }
+
+  Object.assign(at, { drag: watch, whyNot, book, move });
 })(window.slotserveCalendar);

@@ -108,6 +108,32 @@ window.slotserveMoves = (function () {
     return make(move, root().dataset.moved);
   }
 
+  // --- One booking, with what can be done with it ---------------------------------------------------
+  async function open(id) {
+    const back = encodeURIComponent(location.pathname + location.search);
+    const address = root().dataset.details.replace("/0/", `/${id}/`) + "?next=" + back;
+    let text = null;
+    try {
+      const answer = await fetch(address, { headers: { "HX-Request": "true" }, redirect: "error" });
+      if (answer.ok && !answer.headers.has("HX-Redirect")) text = await answer.text();
+    } catch { /* the page itself says what is wrong */ }
+    if (text === null) {
+      location.assign(address);
+      return;
+    }
+    const dialog = document.getElementById("calendar-dialog");
+    const title = document.getElementById("calendar-dialog-title");
+    title.textContent = title.dataset.words;
+    dialog.querySelector(".calendar-dialog-body").innerHTML = text;
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "btn";
+    close.textContent = root().dataset.close;
+    close.addEventListener("click", () => dialog.close());
+    dialog.querySelector(".calendar-dialog-buttons").replaceChildren(close);
+    dialog.showModal();
+  }
+
   document.addEventListener("keydown", function (event) {
     const isTyping = event.target.matches("input, textarea, select");
     if (undo && !isTyping && (event.ctrlKey || event.metaKey) && event.key === "z") {
@@ -116,5 +142,5 @@ window.slotserveMoves = (function () {
     }
   });
 
-  return { dragged, say };
+  return { dragged, open, say };
 })();

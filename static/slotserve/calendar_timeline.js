@@ -254,7 +254,7 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
   // --- Time and place -------------------------------------------------------------------------------
   // What a wall clock shows, as units from the span's first moment on; and the other way round.
   const unitOf = (wall) => (Date.parse(wall.slice(0, 19) + "Z") - first) / MINUTE / scale.minutes;
-  const wallOf = (unit) => new Date(first + unit * scale.minutes * MINUTE).toISOString().slice(0, 19);
+  const wallOf = (unit) => new Date(first + Math.round(unit * scale.minutes * 60) * 1000).toISOString().slice(0, 19);
   const now = () => new Date(Date.parse(at.feed.now + "Z") + performance.now() - readAt).toISOString().slice(0, 19);
 
   function markNow() {
