@@ -214,11 +214,13 @@ class Booking(models.Model):
 
     def status(self, now: datetime) -> Status:
         """Where it stands at `now`."""
+        if self.state == State.EXPIRED and self.held_until and not self.asked_at:
+            return Status.LAPSED  # a hold; one that was confirmed may have waited for approval
         if self.state not in OCCUPYING:
             return Status(self.state)
         if self.state == State.HELD:
             ends = min(self.held_until or self.end, self.end)
-            return Status.HELD if now < ends else Status.EXPIRED
+            return Status.HELD if now < ends else Status.LAPSED
         if self.state == State.PENDING:
             return Status.PENDING if now < self.end else Status.EXPIRED
         if now >= self.end:

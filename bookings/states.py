@@ -36,7 +36,8 @@ class Status(models.TextChoices):
     """Where a booking stands at a moment: derived from state and times, never stored."""
 
     PENDING = "pending", gettext_lazy("Waiting for approval")
-    EXPIRED = "expired", gettext_lazy("Expired")
+    EXPIRED = "expired", gettext_lazy("Never approved")
+    LAPSED = "lapsed", gettext_lazy("Not taken in time")
     HELD = "held", gettext_lazy("Held for whoever waited")
     UPCOMING = "upcoming", gettext_lazy("Upcoming")
     IN_PROGRESS = "in_progress", gettext_lazy("In progress")

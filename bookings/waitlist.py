@@ -63,6 +63,32 @@ def wait(*, owner: User, wanted: Wanted) -> Waiting | Refusal:
     return settle(partial(_wait, owner, wanted))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something that a member waits for, and how many are served before it on each lane."""
+
+    waiting: Waiting
+    number: int  # 1: the next who fits
+
+
+def places(now: datetime) -> list[Place]:
+    """All who wait, in order, each with the place among those who wait for one of its lanes; who is
+    before it but does not fit is passed over. Two queries."""
+    rows = Waiting.objects.unserved(now).select_related("preset").prefetch_related("lanes")
+    found, before = list[Place](), list[set[int]]()
+    for each in rows:
+        lanes = {lane.pk for lane in each.lanes.all()}
+        number = 1 + sum(not lanes.isdisjoint(others) for others in before)
+        found.append(Place(each, number))
+        before.append(lanes)
+    return found
+
+
+def places_of(owner: User, now: datetime) -> list[Place]:
+    """What a member waits for, in order."""
+    return [each for each in places(now) if each.waiting.owner_id == owner.pk]
+
+
 def leave(waiting: Waiting, *, actor: User) -> Waiting | Refusal:
     """Wait no more. Refusals: not_yours, wrong_state."""
     if not (actor.is_staff or actor.pk == waiting.owner_id):

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from bookings import services, waitlist
-from bookings.models import Booking
+from bookings.models import Booking, State
 from lanes import clock
 from lanes.refusals import Refusal
 from notices.models import Link
@@ -45,7 +45,7 @@ def make_link(booking: Booking, action: Link.Action) -> str:
 
 def _end_of(booking: Booking, action: Link.Action) -> datetime:
     """Until when there is something to do."""
-    is_hold = action == Link.Action.CONFIRM and booking.held_until is not None
+    is_hold = booking.state == State.HELD or action == Link.Action.CONFIRM
     return booking.held_until or booking.end if is_hold else booking.end
 
 

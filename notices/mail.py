@@ -33,7 +33,7 @@ from notices.preferences import in_words_of, preference_of, zone_of
 LONGEST_SUBJECT = 150
 _FOR_CALENDARS = OF_CHANGES - {"decision_needed"} | {"transferred"}
 _LINKS = {
-    "offered": (Link.Action.CONFIRM,),
+    "offered": (Link.Action.CONFIRM, Link.Action.RELEASE),
     "starting": (Link.Action.RELEASE,),
     "ending": (Link.Action.EXTEND, Link.Action.RELEASE),
 }
@@ -125,6 +125,7 @@ def _context(notice: Notice, booking: Booking | None) -> dict[str, Any]:
         "url": _where(notice, booking),
         "preferences": page_url("preferences"),
         "minutes": EXTEND_MINUTES,
+        "is_offer": notice.kind == "offered",
         **made,
     }
 

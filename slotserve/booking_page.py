@@ -160,8 +160,6 @@ def _sentence(view: BookingView) -> str:
         return order.told
     if view.row.status is Status.UPCOMING and booking.kind == Kind.GPU:
         return _("No model server runs on the lane when the slot begins.")
-    if view.row.status is Status.EXPIRED and booking.state == State.HELD:
-        return _("It was not confirmed in time, and its time is free for others.")
     sentences = {
         Status.PENDING: _("An administrator decides. Until then the time is kept for it."),
         Status.HELD: _("It was waited for: confirm it in time, or the next who waits gets it."),
@@ -171,6 +169,7 @@ def _sentence(view: BookingView) -> str:
         Status.RELEASED: _("The slot was released early."),
         Status.CANCELLED: _("It was cancelled, and its time is free for others."),
         Status.REJECTED: _("It was turned down, and its time is free for others."),
+        Status.LAPSED: _("It was not confirmed in time, and its time is free for others."),
         Status.EXPIRED: _("Nobody approved it in time, and its time is free for others."),
     }
     model = booking.preset.name if booking.preset else ""

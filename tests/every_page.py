@@ -62,6 +62,7 @@ PAGES = (
     Look("booking-series-release", parts=BOOKING),
     Look("bookings"),
     Look("extend", parts=BOOKING),
+    Look("wait"),
     Look("catalogue"),
     Look("preset", parts=PRESET),
     Look("notices", ADMINISTRATOR),
@@ -136,7 +137,7 @@ NO_PAGES = {
     "bring-back-preset revoke-join-token delete-host remove-model-folder rescan-models "
     "forget-model preset-of-model lane-default delete-policy dismiss-announcement "
     "end-announcement set_language remove-member rename-group remove-group revoke-invitation "
-    "wait leave end-maintenance change-maintenance slot-token booking-end booking-share "
+    "leave end-maintenance change-maintenance slot-token booking-end booking-share "
     "booking-unshare booking-transfer",
     "a part of a page": "lane-gpus lane-gpu-day expect preview-new-preset preview-preset "
     "announcements-now booking-load",

@@ -44,6 +44,7 @@ QUERIES = {
     "booking-series-release": HEAD + 3,  # bookings (2), clock
     "bookings": HEAD + 5,  # clock, bookings (3), waiting
     "extend": HEAD + 2,  # bookings (2)
+    "wait": HEAD + 5,  # clock, waiting, what is held, lanes, presets
     # lanes, cards, revisions, servers (2), hosts, models (2), estimates, requests:
     "catalogue": HEAD + 10,
     "preset": HEAD + 9,  # presets, lanes, cards, estimates, requests, servers (2), loads, revisions

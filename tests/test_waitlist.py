@@ -191,7 +191,7 @@ class TestConfirming:
         assert offer_freed(moment.set(9)) == 0
         assert end_holds(moment.set(10)) == 2
         assert end_holds(moment.now) == 0
-        assert hold.status(moment.now) is Status.EXPIRED
+        assert hold.status(moment.now) is Status.LAPSED
         assert code(waitlist.confirm(hold, actor=hold.owner)) == "wrong_state"
         assert offer_freed(moment.now) == 1
         assert holds() == [("cleo", at(60))]

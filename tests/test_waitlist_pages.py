@@ -8,11 +8,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from bookings.models import Booking, Lapse, State, Waiting
-from bookings.waitlist_keeping import offer_freed
+from bookings.models import Booking, Lapse, State, Status, Waiting
+from bookings.waitlist import places_of
+from bookings.waitlist_keeping import end_holds, offer_freed
 from lanes import clock
 from lanes.models import Lane, Notice
 from notices.links import make_link
+from notices.mail import message_of
 from notices.models import Link
 from notices.telling import tell_bookings
 from notices.wording import words_of
@@ -97,6 +99,117 @@ def test_bad_forms_are_told(client: Client, lane: Lane, changed: dict[str, str])
     answer = client.post("/waitlist/", form(within="0") | changed, follow=True)
     assert "Say which lane" in answer.content.decode()
     assert not Waiting.objects.exists()
+
+
+class TestTheWaitlist:
+    """All that a member waits for, on any lanes, and what is held."""
+
+    def wish(self, *lanes: str, **changed: str) -> dict[str, Any]:
+        times = {"opens": local(0), "closes": local(600)}
+        return {"lanes": list(lanes), "what": "gpu", "minutes": "60", **times, **changed}
+
+    def test_waiting_for_any_of_several_lanes(self, client: Client, lane: Lane) -> None:
+        other = builders.lane("other")
+        page = client.post("/waitlist/", self.wish(*map(str, (lane.pk, other.pk))), follow=True)
+        text = page.content.decode()
+        assert "You wait for it" in text
+        assert "<strong>demo, other</strong>" in text
+        assert "place 1" in text
+
+    def test_places_are_among_those_of_a_lane(self, client: Client, owner: User) -> None:
+        first, second = builders.lane("demo"), builders.lane("other")
+        now = clock.database_now()
+        for name, lanes in (("ada", [first]), ("bo", [second]), ("cleo", [first, second])):
+            made = Waiting.objects.create(
+                owner=builders.person(name), kind="gpu", minutes=60, opens=now,
+                closes=now + timedelta(hours=9), created_at=now,
+            )  # fmt: skip
+            made.lanes.set(lanes)
+        client.post("/waitlist/", self.wish(str(first.pk)))
+        client.post("/waitlist/", self.wish(str(second.pk)))
+        assert [each.number for each in places_of(owner, now)] == [3, 3]
+        assert client.get("/waitlist/").content.decode().count("place 3") == 2
+        answer = signed_in(owner).get(URL).json()["results"]
+        assert [each["place"] for each in answer] == [3, 3]
+
+    @pytest.mark.parametrize(
+        ("changed", "words", "status"),
+        [
+            ({"lanes": []}, "This field is required", 400),
+            ({"lanes": ["0"]}, "choice", 400),
+            ({"minutes": "480"}, "at least as long as the slot", 400),
+            ({"opens": "soon"}, "valid date", 400),
+        ],
+    )
+    def test_refusals(
+        self, client: Client, lane: Lane, changed: dict[str, Any], words: str, status: int
+    ) -> None:
+        wish = self.wish(str(lane.pk), closes=local(300)) | changed
+        answer = client.post("/waitlist/", wish)
+        assert (answer.status_code, words in answer.content.decode()) == (status, True)
+        assert not Waiting.objects.exists()
+
+    def test_a_hold_is_taken_or_let_go_there_and_in_notices(
+        self, client: Client, lane: Lane, owner: User
+    ) -> None:
+        hold = hold_for(owner)
+        tell_bookings(clock.database_now())
+        for address in ("/waitlist/", "/notices/", f"/bookings/{hold.pk}/"):
+            text = client.get(address).content.decode()
+            assert f"/bookings/{hold.pk}/confirm/" in text
+            assert f"/bookings/{hold.pk}/cancel/" in text
+            assert "Let it go" in text
+        client.post(f"/bookings/{hold.pk}/cancel/", {"next": "/notices/"})
+        assert "Take it" not in client.get("/notices/").content.decode()
+        hold.refresh_from_db()
+        assert (hold.state, hold.lapse) == (State.CANCELLED, "")
+
+    def test_leaving_leads_back(self, client: Client, lane: Lane) -> None:
+        client.post("/waitlist/", self.wish(str(lane.pk)))
+        pk = Waiting.objects.get().pk
+        answer = client.post(f"/waitlist/{pk}/leave/", {"next": "/waitlist/"})
+        assert answer["Location"] == "/waitlist/"
+
+
+def test_a_mail_takes_it_or_lets_it_go(lane: Lane, owner: User, settings: Any) -> None:
+    settings.SLOTSERVE_WEB_URL = "https://gpu.example.org"
+    hold = hold_for(owner)
+    tell_bookings(clock.database_now())
+    mail = message_of(Notice.objects.get(kind="offered"))
+    html = str(mail.alternatives[0][0])
+    for text in (mail.body, html):
+        assert "Take it" in text
+        assert "Let it go" in text
+    links = [line for line in str(mail.body).splitlines() if "/once/" in line]
+    assert len(links) == 2
+    let_go = links[1].removeprefix("https://gpu.example.org")
+    assert "Let go what is held for you?" in Client().get(let_go).content.decode()
+    assert "free for the next who waits" in Client().post(let_go).content.decode()
+    hold.refresh_from_db()
+    assert hold.state == State.CANCELLED
+
+
+def test_a_hold_that_lapsed_says_so(client: Client, lane: Lane, owner: User) -> None:
+    hold = hold_for(owner)
+    Booking.objects.filter(pk=hold.pk).update(held_until=clock.database_now())
+    hold.refresh_from_db()
+    assert hold.status(clock.database_now()) is Status.LAPSED
+    assert end_holds(clock.database_now()) == 1
+    hold.refresh_from_db()
+    assert hold.status(clock.database_now()) is Status.LAPSED
+    page = client.get(f"/bookings/{hold.pk}/").content.decode()
+    assert "Not taken in time" in page
+    assert "It was not confirmed in time" in page
+    answer = signed_in(owner).get(f"/api/v1/bookings/{hold.pk}/").json()
+    assert (answer["state"], answer["status"]) == ("expired", "lapsed")
+
+
+def test_a_hold_that_was_taken_and_never_approved_says_that(lane: Lane, owner: User) -> None:
+    hold = hold_for(owner)
+    now = clock.database_now()
+    Booking.objects.filter(pk=hold.pk).update(state=State.EXPIRED, asked_at=now)
+    hold.refresh_from_db()
+    assert hold.status(now) is Status.EXPIRED
 
 
 def test_nobody_elses_waiting_is_left(client: Client, taken: Booking) -> None:

@@ -1,6 +1,6 @@
 """/api/v1/waitlist/."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -28,12 +28,21 @@ class WaitingSerializer(serializers.ModelSerializer[Waiting]):
     owner = serializers.CharField(source="owner.username")
     lanes = serializers.SlugRelatedField[Lane](slug_field="slug", many=True, read_only=True)
     preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
+    place = serializers.SerializerMethodField()
+
+    def get_place(self, waiting: Waiting) -> int:
+        """Among all who wait for one of its lanes; 1: the next who fits."""
+        context = cast(dict[str, Any], self.context)
+        if "places" not in context:
+            found = waitlist.places(clock.database_now())
+            context["places"] = {each.waiting.pk: each.number for each in found}
+        return cast(int, context["places"].get(waiting.pk, 1))
 
     class Meta:
         model = Waiting
         fields = (
             *("id", "owner", "lanes", "kind", "preset", "minutes", "opens", "closes", "purpose"),
-            "created_at",
+            *("created_at", "place"),
         )
 
 

@@ -24,7 +24,6 @@ from slotserve.web.answers import member, say
 from slotserve.web.booking import offers_beside
 from slotserve.web.forms import ExtendForm
 from slotserve.web.rows import rows
-from slotserve.web.waitlist import waits_of
 from wire.words import marked
 
 PAST_SHOWN = 20
@@ -53,7 +52,7 @@ def mine(request: HttpRequest) -> HttpResponse:
     context = {
         "current": rows(own.current(now), user, now),
         "shared": rows(_shared(user, now), user, now),
-        "waits": waits_of(user, now),
+        "places": waitlist.places_of(user, now),
         "past": rows(own.past(now)[:PAST_SHOWN], user, now),
         "waiting": _waiting(user, now),
         "back": request.path,

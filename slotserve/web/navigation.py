@@ -40,7 +40,7 @@ PLACES = (
     Place(_("Models"), "catalogue", frozenset({"preset"})),
     Place(_("Playground"), "playground"),
     Place(_("Usage"), "usage", prefix="/usage/"),
-    Place(_("My bookings"), "bookings", frozenset({"extend"}), prefix="/bookings/"),
+    Place(_("My bookings"), "bookings", frozenset({"extend", "wait"}), prefix="/bookings/"),
     Place(_("Tokens"), "tokens"),
     Place(_("Administration"), "administration", prefix="/administration/", is_for_staff=True),
 )

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST, require_safe
 
-from bookings.models import Booking
+from bookings.models import Booking, State
 from lanes import clock, notices
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
@@ -23,10 +23,12 @@ def page(request: HttpRequest) -> HttpResponse:
     newest = max((notice.pk for notice in found), default=0)
     about = {each.booking_id_for for each in found if each.booking_id_for is not None}
     theirs = Booking.objects.of_people(request.user).filter(pk__in=about)
+    states = dict(theirs.values_list("pk", "state")) if about else {}
     context = {
         "notices": found,
         "newest": newest,
-        "bookings": set(theirs.values_list("pk", flat=True)) if about else set(),
+        "bookings": set(states),
+        "held": {pk for pk, state in states.items() if state == State.HELD},
     }
     return render(request, "notices.html", context)
 

@@ -7,8 +7,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from bookings.models import State
 from lanes.refusals import Refusal
 from notices import links
+from notices.models import Link
 from notices.preferences import in_words_of, preference_of
 from notices.wording import moment, slot
 from slotserve.web.answers import ORIGIN_ALONE
@@ -28,7 +30,12 @@ def page(request: HttpRequest, secret: str) -> HttpResponse:
     if isinstance(link, Refusal):
         return _answer(request, {"refusal": link.words}, STATUS_OF.get(link.code, 409))
     with in_words_of(preference_of(link.person)):
-        context = {"link": link, "slot": slot(link.booking.start, link.booking.end)}
+        is_hold = link.booking.state == State.HELD
+        context = {
+            "link": link,
+            "slot": slot(link.booking.start, link.booking.end),
+            "lets_go": is_hold and link.action == Link.Action.RELEASE,
+        }
         if request.method != "POST":
             return _answer(request, context, 200)
         done = links.use(secret)
@@ -37,7 +44,9 @@ def page(request: HttpRequest, secret: str) -> HttpResponse:
         words = _("The slot ends now at %(end)s.") if link.minutes else _("It ended at %(end)s.")
         if link.action == link.Action.CONFIRM:
             words = _("It is booked until %(end)s.")
-        return _answer(request, {"done": words % {"end": moment(done.end)}, "link": link}, 200)
+        if context["lets_go"]:
+            words = _("It is free for the next who waits.")
+        return _answer(request, {**context, "done": words % {"end": moment(done.end)}}, 200)
 
 
 def _answer(request: HttpRequest, context: dict[str, object], status: int) -> HttpResponse:
