@@ -141,7 +141,8 @@ def _moment(
     if found.shown is Shown.ONCE:
         return found.choices[0], None
     usual = _usual(found, after)
-    chosen = next((each for each in found.choices if each in meant), usual)
+    said = (each for each in found.choices if each in meant and (after is None or each > after))
+    chosen = next(said, usual)
     return chosen, Doubt(after is not None, wall, found.shown, found.choices, chosen)
 
 

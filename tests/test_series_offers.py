@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from bookings.models import Policy
+from bookings.models import Booking, Policy
 from bookings.recurrence import Every, Pattern
 from bookings.series import AskedSeries, MadeSeries, SeriesRefused, book_series, nearest_starts
 from bookings.series_offers import other_starts
@@ -139,6 +139,24 @@ class TestPages:
         owner = User.objects.get(username="owner")
         starts = [each.start.isoformat() for each in owner.bookings.order_by("start")]
         assert starts == ["2030-10-26T00:30:00+00:00", second]
+
+    def test_what_is_meant_of_the_first_day_is_asked_in_the_form(
+        self, client: Client, lane: Lane
+    ) -> None:
+        first = self.form(start="2030-10-27T02:30", count="2")
+        second = "2030-10-27T01:30:00+00:00"
+        chosen = first | {"which_start": second}
+        text = client.get("/book/expect/", chosen).content.decode()
+        assert "the second is meant" in text
+        assert client.post("/book/", chosen).status_code == 302
+        starts = Booking.objects.order_by("start").values_list("start", flat=True)
+        assert [each.isoformat() for each in starts] == [second, "2030-10-28T01:30:00+00:00"]
+
+    def test_a_length_is_one_of_the_clock(self, client: Client, lane: Lane) -> None:
+        night = self.form(start="2030-03-31T01:30", count="2")
+        assert client.post("/book/", night).status_code == 302
+        ends = Booking.objects.order_by("start").values_list("end", flat=True)
+        assert [f"{each:%d %H:%M}" for each in ends] == ["31 01:30", "01 00:30"]
 
     @pytest.mark.parametrize("value", ["", "soon", "2030-10-27T02:30", "9" * 400])
     def test_an_answer_that_is_none_is_the_usual_one(

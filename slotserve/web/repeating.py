@@ -74,26 +74,32 @@ class RepeatForm(StyledForm):
     def asked(self, wish: dict[str, Any], now: datetime) -> AskedSeries:
         """The series that starts with this wish; from now is from the next minute on."""
         zone = timezone.get_current_timezone()
-        start, end = wish["start"], wish["end"]
-        if start is None:
-            start = (now + MINUTE).replace(second=0, microsecond=0)
-            end += MINUTE if self.data.get("length") else timedelta()
+        start = wish["start"] or (now + MINUTE).replace(second=0, microsecond=0)
+        first, last = wall_of(start, zone), wall_of(wish["end"], zone)
+        if self.data.get("length"):  # on the clock, as every occurrence is
+            last = first + timedelta(minutes=int(self.data["length"]))
         return AskedSeries(
             lane=wish["lane"],
             kind=Kind.MODEL if wish["preset"] else Kind.GPU,
             preset=wish["preset"],
-            start=wall_of(start, zone),
-            end=wall_of(end, zone),
+            start=first,
+            end=last,
             zone=timezone.get_current_timezone_name(),
             pattern=self._pattern(),
             purpose=wish.get("purpose", ""),
-            meant=self._meant(),
+            meant=self._meant({"start": (first, start), "end": (last, wish["end"])}),
         )
 
-    def _meant(self) -> frozenset[datetime]:
-        """The moments that were chosen where clocks leave a choice."""
-        said = (value for name, value in self.data.items() if name.startswith(MEANT))
-        moments = (parsed(value) for value in said)
+    def _meant(self, first: Mapping[str, tuple[datetime, datetime]]) -> frozenset[datetime]:
+        """The moments that were chosen where clocks leave a choice: of the first day (its start and
+        end on the clock, and as moments) in the form, of the others below it."""
+        said = [value for name, value in self.data.items() if name.startswith(MEANT)]
+        moments = [parsed(value) for value in said]
+        moments += [
+            moment
+            for field, (wall, moment) in first.items()
+            if f"{MEANT}{field}-{wall:%Y%m%d}" not in self.data
+        ]
         return frozenset(
             each.astimezone(UTC) for each in moments if each and timezone.is_aware(each)
         )
