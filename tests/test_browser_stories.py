@@ -212,7 +212,7 @@ def test_time_that_is_given_back_is_offered_and_taken(people: People, stage: Sta
     offer = other.get_by_role("article").filter(has_text="is held for you").first
     offer.get_by_role("link", name="Booking").click()
     expect(other.get_by_role("heading", name="Held for whoever waited")).to_be_visible()
-    other.get_by_role("button", name="Confirm").click()
+    other.get_by_role("button", name="Take it").click()
     expect(other.get_by_role("button", name="Release")).to_be_visible()
     owner.goto("/")
     expect(card(owner)).to_contain_text("other until")
