@@ -59,6 +59,7 @@ urlpatterns = [
     path("events/", live.events, name="events"),
     path("favicon.ico", icon.icon, name="icon"),
     path("lanes/<str:slug>/", lanes.lane, name="lane"),
+    path("lanes/<str:slug>/use/", lanes.use, name="use"),
     path("lanes/<str:slug>/choose/", lanes.choose, name="choose"),
     path("lanes/<str:slug>/clear-choice/", lanes.clear_choice, name="clear-choice"),
     path("lanes/<str:slug>/reload/", lanes.reload, name="reload"),

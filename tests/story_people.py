@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import httpx
@@ -97,6 +98,16 @@ def manage(up: Up, *arguments: str) -> str:
     environment = clean_environment(SLOTSERVE_DATA=str(up.data))
     argv = [sys.executable, str(ROOT / "manage.py"), *arguments]
     return subprocess.run(argv, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+def outcome(program: str, token: str, *, is_python: bool) -> str:
+    """What a snippet prints that somebody has pasted, with a token in the environment."""
+    argv = [sys.executable, "-c"] if is_python else ["bash", "-euo", "pipefail", "-c"]
+    environment = clean_environment(SLOTSERVE_TOKEN=token)
+    run = partial(subprocess.run, capture_output=True, text=True, timeout=MODEL_SECONDS)
+    done = run([*argv, program], env=environment)
+    assert done.returncode == 0, f"{program}\n{done.stdout}\n{done.stderr}"
+    return str(done.stdout)
 
 
 def streams_of(page: Page) -> list[str]:

@@ -64,6 +64,16 @@ def lane(request: HttpRequest, slug: str) -> HttpResponse:
     return _page(request, found, ChooseForm(lane=found, now=now), now)
 
 
+@members_only
+@require_safe
+def use(request: HttpRequest, slug: str) -> HttpResponse:
+    """How to call its model: that part of its page alone."""
+    found = get_object_or_404(lanes_for_people(), slug=slug)
+    (view,) = overviews([found], clock.database_now(), member(request))
+    context = {"view": view, "lane": found, "gateway": settings.SLOTSERVE_GATEWAY_URL}
+    return render(request, "_use.html", context)
+
+
 @staff_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def choose(request: HttpRequest, slug: str) -> HttpResponse:

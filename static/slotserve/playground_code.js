@@ -44,7 +44,7 @@
   function anthropic(talk) {
     const system = talk.messages.find((message) => message.role === "system");
     const rest = talk.messages.filter((message) => message.role !== "system");
-    const options = { max_tokens: 1024, ...talk.options };
+    const { max_tokens = 1024, ...others } = talk.options;
     return [
       "import os",
       "",
@@ -55,7 +55,9 @@
       '    model="auto",',
       ...(system ? [`    system=${JSON.stringify(system.content)},`] : []),
       `    messages=${python(rest)},`,
-      ...Object.entries(options).map(([name, value]) => `    ${name}=${value},`),
+      `    max_tokens=${max_tokens},`,
+      // Newer clients of Anthropic's have no such parameter of their own.
+      ...(Object.keys(others).length ? [`    extra_body=${JSON.stringify(others)},`] : []),
       ") as stream:",
       "    for text in stream.text_stream:",
       '        print(text, end="", flush=True)',

@@ -95,14 +95,15 @@
 
   function offerCopies() {
     if (!navigator.clipboard) return; // only on secure pages
-    for (const button of document.querySelectorAll("[data-copy]")) {
-      button.hidden = false;
-      button.addEventListener("click", async function () {
-        await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-        button.textContent = button.dataset.copied || "Copied";
-      });
-    }
+    for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
   }
+
+  document.addEventListener("click", async function (event) {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = document.body.dataset.copied;
+  });
 
   document.addEventListener("DOMContentLoaded", function () {
     const toggle = document.getElementById("theme");

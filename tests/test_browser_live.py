@@ -1,0 +1,142 @@
+"""How a page holds on to its stream: it waits longer each time, and finds out that one is dead."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+from pytest_django.live_server_helper import LiveServer
+
+from lanes.models import Lane, Phase
+from tests import browser_pages as pages
+from tests import builders
+from tests.browser_pages import Windows
+from tests.running import eventually
+
+pytest_plugins = ["tests.browser_fixtures"]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        pages.chromium() is None, reason="NOT TESTED HERE: pages in a browser (install chromium)"
+    ),
+]
+STREAM = "**/events/"
+FIRST_MS, MOST_MS = 500, 60_000  # as static/slotserve/live.js has them; of each a half is chance
+SILENT_MS = 41_000
+
+
+@pytest.fixture
+def lane(live_server: LiveServer) -> Lane:
+    small = builders.preset("small")
+    lane = builders.lane("demo", default_preset=small)
+    pages.order(lane, small, "running small as the lane's default")
+    pages.runtime(lane, small, Phase.READY)
+    return lane
+
+
+@pytest.fixture
+def windows(chromium: Browser, lane: Lane, live_server: LiveServer) -> Iterator[Windows]:
+    with pages.windows(chromium, live_server.url) as opened:
+        yield opened
+    assert opened.complaints == []
+
+
+@pytest.fixture
+def page(windows: Windows) -> Page:
+    """A member's window, whose clock stands still until a test lets it run."""
+    page = windows.open(builders.person("alice"))
+    page.clock.install()
+    return page
+
+
+class Tries:
+    """Each connection that a page makes to the stream."""
+
+    def __init__(self, page: Page) -> None:
+        self.count = self._ended = 0
+        page.on("request", lambda asked: self._began(asked.url))
+        page.on("requestfailed", lambda asked: self._has_ended(asked.url))
+
+    def until(self, page: Page, count: int) -> None:
+        """Until so many were made and ended, as fast as the browser tells."""
+        eventually(lambda: bool(page.evaluate("1")) and self._ended >= count, f"{count} tries")
+        assert self.count == count
+
+    def _began(self, url: str) -> None:
+        self.count += url.endswith("/events/")
+
+    def _has_ended(self, url: str) -> None:
+        self._ended += url.endswith("/events/")
+
+
+def test_pauses_between_tries_grow(page: Page, windows: Windows) -> None:
+    tries = Tries(page)
+    page.route(STREAM, lambda route: route.abort())
+    page.goto("/")
+    for count in range(1, 10):
+        tries.until(page, count)
+        pause = min(MOST_MS, FIRST_MS * 2 ** (count - 1))
+        page.clock.run_for(pause // 2 - 50)
+        assert tries.count == count
+        page.clock.run_for(pause + 100)
+    expect(page.locator("#connection")).to_contain_text("Connection lost, trying again.")
+    page.unroute(STREAM)
+    page.clock.fast_forward(2 * MOST_MS)
+    page.clock.resume()
+    expect(page.locator("#connection")).to_have_text("")
+    windows.forgive("net::ERR_FAILED")
+
+
+def test_a_stream_that_says_nothing_is_given_up(page: Page) -> None:
+    tries = Tries(page)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        """The first is never answered: so is a connection that has died in a machine's sleep."""
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(STREAM, hold)
+    page.goto("/")
+    eventually(lambda: bool(page.evaluate("1")) and bool(held), "a stream is asked for")
+    page.clock.run_for(SILENT_MS)
+    with page.expect_response(STREAM):
+        page.clock.run_for(FIRST_MS * 2)
+    assert tries.count == 2
+
+
+def test_a_page_that_was_frozen_shows_what_is_so_now(windows: Windows, lane: Lane) -> None:
+    page = windows.open(builders.person("alice"))
+    with page.expect_response(STREAM):
+        page.goto("/")
+    page.evaluate("window.isTheSame = true")
+    browser = page.context.new_cdp_session(page)
+    browser.send("Page.setWebLifecycleState", {"state": "frozen"})
+    pages.order(lane, None, "unloaded for maintenance")
+    browser.send("Page.setWebLifecycleState", {"state": "active"})
+    card = page.get_by_role("article", name="demo")
+    expect(card).to_contain_text("unloaded for maintenance")
+    assert page.evaluate("window.isTheSame")
+
+
+def test_how_to_use_a_lane_is_told_over_the_overview(windows: Windows) -> None:
+    page = windows.open(builders.person("alice"))
+    page.goto("/")
+    link = page.get_by_role("link", name="Use demo")
+    link.click()
+    told = page.get_by_role("dialog", name="Use demo")
+    expect(told.get_by_label("Example request")).to_contain_text('"model": "small"')
+    told.get_by_text("Python (anthropic)").click()
+    expect(told.get_by_label("Anthropic")).to_contain_text("/lanes/demo")
+    expect(told.get_by_label("Example request")).to_be_hidden()  # one at a time
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    told.get_by_role("button", name="Copy").click()
+    expect(told.get_by_role("button", name="Copied")).to_be_visible()
+    assert "from anthropic import" in page.evaluate("navigator.clipboard.readText()")
+    page.keyboard.press("Escape")
+    expect(told).to_have_count(0)
+    expect(link).to_be_focused()
+    assert re.search(r"/lanes/demo/#use$", link.get_attribute("href") or "")
