@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bookings.wall_clock import DAY, day_start
 from slotserve.calendar.condensing import DENSITIES, condense
 from slotserve.calendar.entries import Block, Booked
-from slotserve.calendar.month import LOOKS, UNITS, Kept, Look, Row, month_row, tallies
+from slotserve.calendar.month import LOOKS, UNITS, Facts, Kept, Look, Row, month_row, tallies
 from slotserve.calendar.spans import (
     FIRST,
     LAST,
@@ -119,9 +119,9 @@ def test_a_months_cell_has_what_its_day_has_of_each_booking() -> None:
     waiting = row(2, 20 * 60, 21 * 60)._replace(state="pending", kind="model")
     (lane,) = month([row(0, -9000, -8000), over_night, waiting], MIDNIGHTS)
     assert [cell.facts for cell in lane.cells] == [
-        (1, 1.0, 1, 0, 1),
-        (2, 3.0, 1, 1, 1),
-        (0, 0.0, 0, 0, 0),
+        Facts(1, 1.0, 1, 0, 1),
+        Facts(2, 3.0, 1, 1, 1),
+        Facts(0, 0.0, 0, 0, 0),
     ]
     assert lane.stretches == {
         (True, Look(is_pending=False, is_gpu=True)): [(46, 52)],
@@ -139,7 +139,7 @@ def test_ones_own_hide_what_of_others_would_be_in_the_same_place() -> None:
     (lane,) = month([row(0, 0, 120), row(1, 60, 90, is_mine=True)], MIDNIGHTS)
     look = Look(is_pending=False, is_gpu=True)
     assert lane.stretches == {(False, look): [(24, 26), (27, 28)], (True, look): [(26, 27)]}
-    assert lane.cells[0].facts == (2, 2.5, 1, 0, 2)
+    assert lane.cells[0].facts == Facts(2, 2.5, 1, 0, 2)
 
 
 @pytest.mark.parametrize(("day", "hours"), [("2026-03-29", 23.0), ("2026-10-25", 25.0)])

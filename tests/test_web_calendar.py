@@ -213,6 +213,17 @@ def test_a_month_that_is_kept_shows_what_was_booked_since(member: Client, lane: 
     assert "1 booking" in member.get("/calendar/", MONTH).content.decode()
 
 
+def test_a_months_days_with_maintenance_and_holds_are_marked(member: Client, lane: Lane) -> None:
+    Maintenance.objects.create(lane=lane, start=at(-60), end=at(13 * 60), reason="new fans")
+    book(lane, 60, 120, state="held", held_until=at(10))
+    text = member.get("/calendar/", MONTH).content.decode()
+    told = "1 booking, 1.0 hours booked, 1 held for whoever waited, maintenance"
+    assert f'title="demo, 15 January: {told}"><b aria-hidden="true">1.0 ◔⚒</b>' in text
+    assert 'title="demo, 16 January: maintenance"><b aria-hidden="true">⚒</b>' in text
+    assert 'title="demo, 17 January: free"' in text
+    assert '<path class="other held"' in text
+
+
 def test_a_month_is_a_part_that_is_asked_for_when_bookings_change(
     member: Client, lane: Lane
 ) -> None:

@@ -23,9 +23,23 @@ class Look(NamedTuple):
 
     is_pending: bool
     is_gpu: bool
+    is_held: bool = False
 
 
-LOOKS = [Look(pending, gpu) for gpu in (False, True) for pending in (False, True)]
+_BOTH = (False, True)
+LOOKS = [Look(pending, gpu, held) for held in _BOTH for gpu in _BOTH for pending in _BOTH]
+
+
+class Facts(NamedTuple):
+    """What is said of a lane's day: bookings and hours, and how many of those are the reader's,
+    wait for approval, are of the whole GPU, are held for who waited."""
+
+    bookings: int
+    hours: float
+    mine: int
+    pending: int
+    gpu: int
+    held: int = 0
 
 
 @dataclass(slots=True)
@@ -37,11 +51,13 @@ class Cell:
     mine: int = 0
     pending: int = 0
     gpu: int = 0
+    held: int = 0
 
     @property
-    def facts(self) -> tuple[int, float, int, int, int]:
-        """Count, hours to a tenth, and how many are the reader's, wait, are of the whole GPU."""
-        return self.count, round(self.seconds / 3600, 1), self.mine, self.pending, self.gpu
+    def facts(self) -> Facts:
+        """The same, hours to a tenth."""
+        hours = round(self.seconds / 3600, 1)
+        return Facts(self.count, hours, self.mine, self.pending, self.gpu, self.held)
 
     def add(self, look: Look, count: int, seconds: float) -> None:
         """So many more bookings."""
@@ -49,6 +65,7 @@ class Cell:
         self.seconds += seconds
         self.pending += count * look.is_pending
         self.gpu += count * look.is_gpu
+        self.held += count * look.is_held
 
 
 @dataclass(slots=True)

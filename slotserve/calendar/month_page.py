@@ -1,10 +1,10 @@
 """A month as its page shows it: a table of lanes and days."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from django.contrib.auth.models import User
 from django.core.cache import caches
@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from bookings.wall_clock import DAY, day_start
-from lanes.models import Lane
+from lanes.models import Lane, Maintenance
 from slotserve.calendar import reading
-from slotserve.calendar.month import UNITS, Cell, Look, Row, month_row, tallies
+from slotserve.calendar.month import UNITS, Cell, Facts, Look, Row, month_row, tallies
 from slotserve.calendar.reading import Sought
 from slotserve.calendar.spans import Span
 from slotserve.live.state import digest_of
@@ -26,6 +26,7 @@ KEPT_SECONDS = 60  # what is the same for all readers, as long as nothing is boo
 HIGH = 12  # of a strip
 OTHERS_FROM = 5  # bookings of others are lower than one's own
 RAIL = 2  # a whole GPU is two lines
+CLOSED = "⚒"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Asked:
 
     query: str
     digest: str
+    closures: Sequence[Maintenance] = ()  # in the month
 
 
 def month_page(span: Span, sought: Sought, user: User, now: datetime, asked: Asked) -> Month:
@@ -84,7 +86,7 @@ def month_page(span: Span, sought: Sought, user: User, now: datetime, asked: Ask
     own = tallies(reading.month_rows(held.filter(owner=user), now), days, reading.moment)
     rows = {lane: month_row(tally, own.get(lane)) for lane, tally in found.items()}
     heads = _heads(span, now, asked.query)
-    lines = _lines(lanes, rows, heads)
+    lines = _lines(lanes, rows, heads, _closed(asked.closures, days))
     grouped = groupby(lines, lambda line: line.lane.host.name)
     return Month(heads, [(host, list(group)) for host, group in grouped], UNITS * span.days)
 
@@ -102,7 +104,23 @@ def _head(day: date, today: date, query: str) -> Head:
     return Head(day, date_format(day, "D"), name, kind, f"{query}&date={day.isoformat()}")
 
 
-def _lines(lanes: Sequence[Lane], found: Mapping[int, Row], heads: Sequence[Head]) -> list[Line]:
+def _closed(closures: Sequence[Maintenance], days: Sequence[datetime]) -> set[tuple[int, int]]:
+    """Lanes and days that have maintenance."""
+    found = set()
+    for row in closures:
+        end = min(each for each in (row.ended_at, row.end, days[-1]) if each)
+        for day, (begins, ends) in enumerate(pairwise(days)):
+            if row.start < ends and end > begins:
+                found.add((row.lane_id, day))
+    return found
+
+
+def _lines(
+    lanes: Sequence[Lane],
+    found: Mapping[int, Row],
+    heads: Sequence[Head],
+    closed: Container[tuple[int, int]],
+) -> list[Line]:
     say = cache(_Words().said)
     empty = Row([Cell() for _ in heads])
     begun = [(escape(head.query), escape(head.name)) for head in heads]
@@ -110,9 +128,10 @@ def _lines(lanes: Sequence[Lane], found: Mapping[int, Row], heads: Sequence[Head
     for lane in lanes:
         row, name, place = found.get(lane.pk, empty), escape(lane.name), escape(lane.slug)
         links = [
-            _link(f"{query}#{place}", f"{name}, {day}: {words}", seen)
-            for cell, (query, day) in zip(row.cells, begun, strict=True)
-            for seen, words in [say(cell.facts)]
+            _link(f"{query}#{place}", f"{name}, {day}: {words}", seen, is_closed=is_closed)
+            for number, (cell, (query, day)) in enumerate(zip(row.cells, begun, strict=True))
+            for is_closed in [(lane.pk, number) in closed]
+            for seen, words in [say(cell.facts, is_closed)]
         ]
         paths = [(_kind(*look), _path(*look, parts)) for look, parts in row.stretches.items()]
         others = "".join(f"<td>{link}</td>" for link in links[1:])
@@ -120,10 +139,11 @@ def _lines(lanes: Sequence[Lane], found: Mapping[int, Row], heads: Sequence[Head
     return lines
 
 
-def _link(place: str, words: str, seen: str) -> str:
+def _link(place: str, words: str, seen: str, *, is_closed: bool) -> str:
     """A day of a lane: where it leads, all of it in words, and what is seen. Of escaped text; there
     are so many that a template would take most of the page's time."""
-    return f'<a href="?{place}" title="{words}"><b aria-hidden="true">{seen}</b></a>'
+    kind = ' class="closed"' if is_closed else ""
+    return f'<a{kind} href="?{place}" title="{words}"><b aria-hidden="true">{seen}</b></a>'
 
 
 class _Words:
@@ -132,23 +152,29 @@ class _Words:
     def __init__(self) -> None:
         self._booked, self._mine = _("%(hours)s hours booked"), _("%(count)s of them yours")
         self._gpu, self._free = _("%(count)s of the whole GPU"), _("free")
+        self._held, self._closed = _("%(count)s held for whoever waited"), _("maintenance")
         self._bookings, self._number = cache(_bookings), cache(_number)
 
-    def said(self, facts: tuple[int, float, int, int, int]) -> tuple[str, str]:
-        """Of a cell's facts."""
-        count, hours, mine, pending, gpu = facts
-        if not count:
-            return "", escape(self._free)
-        number = self._number(hours)
-        parts = [self._bookings(count), self._booked % {"hours": number}]
-        if mine:
-            parts.append(self._mine % {"count": mine})
-        if pending:
-            parts.append(_waiting(pending))
-        if gpu:
-            parts.append(self._gpu % {"count": gpu})
-        signs = "".join(s for s, n in (("★", mine), ("?", pending), ("▣", gpu)) if n)
-        return escape(f"{number} {signs}".rstrip()), escape(", ".join(parts))
+    def said(self, facts: Facts, is_closed: bool) -> tuple[str, str]:
+        """Of a cell's facts, and whether it has maintenance."""
+        closed = [self._closed] if is_closed else []
+        if not facts.bookings:
+            return CLOSED if is_closed else "", escape(", ".join(closed) or self._free)
+        number = self._number(facts.hours)
+        signs = [("★", facts.mine), ("?", facts.pending), ("◔", facts.held), ("▣", facts.gpu)]
+        marks = "".join(sign for sign, count in [*signs, (CLOSED, is_closed)] if count)
+        words = [*self._counted(facts, number), *closed]
+        return escape(f"{number} {marks}".rstrip()), escape(", ".join(words))
+
+    def _counted(self, facts: Facts, number: str) -> Iterator[str]:
+        yield self._bookings(facts.bookings)
+        yield self._booked % {"hours": number}
+        if facts.mine:
+            yield self._mine % {"count": facts.mine}
+        if facts.pending:
+            yield _waiting(facts.pending)
+        counted = (self._held, facts.held), (self._gpu, facts.gpu)
+        yield from (words % {"count": count} for words, count in counted if count)
 
 
 def _number(hours: float) -> str:
@@ -167,6 +193,7 @@ def _waiting(count: int) -> str:
 def _kind(is_mine: bool, look: Look) -> str:
     kinds = ["mine" if is_mine else "other"]
     kinds += ["pending"] if look.is_pending else []
+    kinds += ["held"] if look.is_held else []
     kinds += ["gpu"] if look.is_gpu else []
     return " ".join(kinds)
 

@@ -19,7 +19,6 @@ from lanes.models import Lane, Maintenance, ManualChoice, Runtime
 from slotserve.calendar.entries import Booked, Entry
 from slotserve.calendar.month import Held
 from slotserve.calendar.spans import Span
-from slotserve.calendar.words import closed_words
 
 ROWS_AT_ONCE = 2000
 AS_TEXT = {"template": "CAST(%(expressions)s AS text)"}
@@ -121,11 +120,10 @@ def closed(lanes: Collection[Lane], start: datetime, end: datetime) -> list[Clos
     return [(row, row.start, min(row.ended_at or end, row.end or end)) for row in found]
 
 
-def closed_lines(span: Span, sought: Sought) -> list[tuple[Lane, str]]:
-    """The same as sentences, with their lanes; one query."""
+def closures_of(span: Span, sought: Sought) -> list[Maintenance]:
+    """The same of lanes that are not read yet, with them; one query."""
     lanes = sought_lanes(sought).order_by().values("pk")
-    found = within(span.start, span.end, lanes).select_related("lane")
-    return [(row.lane, closed_words(row, span.zone)) for row in found]
+    return list(within(span.start, span.end, lanes).select_related("lane").order_by("start"))
 
 
 def booked(found: QuerySet[Booking], now: datetime) -> list[Booked]:
@@ -148,9 +146,9 @@ def month_rows(found: QuerySet[Booking], now: datetime) -> Iterable[Held]:
 
     The database says how each looks: thousands of rows are a third smaller by it.
     """
-    looks = [Q(state=State.PENDING), Q(kind=Kind.GPU)]
-    pending, gpu = (Case(When(asked, then=2**n), default=0) for n, asked in enumerate(looks))
-    number = ExpressionWrapper(pending + gpu, TextField())  # as it is, not converted
+    looks = [Q(state=State.PENDING), Q(kind=Kind.GPU), Q(state=State.HELD)]
+    pending, gpu, hold = (Case(When(asked, then=2**n), default=0) for n, asked in enumerate(looks))
+    number = ExpressionWrapper(pending + gpu + hold, TextField())  # as it is, not converted
     rows = found.order_by().exclude(state=State.PENDING, end__lte=now)
     columns = ("lane_id", Kept("start"), Kept("end"), number)
     return rows.values_list(*columns).iterator(ROWS_AT_ONCE)

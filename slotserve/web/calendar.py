@@ -43,12 +43,14 @@ def page(request: HttpRequest) -> HttpResponse:
     now = clock.database_now()
     span, sought = _asked(request, now)
     is_list = request.GET.get("as") == "list"
+    closures = reading.closures_of(span, sought)
     context = {
         "span": span,
         "sought": sought,
         "title": words.title(span),
         "notes": words.notes(span),
-        "closed": reading.closed_lines(span, sought),
+        "closed": [(row.lane, words.closed_words(row, span.zone)) for row in closures],
+        "closures": closures,
         "is_list": is_list,
         "is_said": "view" in request.GET,
         "here": request.get_full_path(),
@@ -66,7 +68,7 @@ def _month(
 ) -> HttpResponse:
     """A month is a table: the same with and without a script; its part alone, when it changed."""
     links = _links(span, sought, request.GET.get("as", ""), 0)
-    asked = Asked(links["of_day"], bookings_digest())
+    asked = Asked(links["of_day"], bookings_digest(), context["closures"])
     context["month"] = month_page(span, sought, member(request), now, asked)
     context["digest"] = asked.digest
     is_part = bool(request.htmx)  # type: ignore[attr-defined]
