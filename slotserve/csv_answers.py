@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# The wide ones are what spreadsheets of Japanese and Chinese take for the first four.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 Cell = str | int | float
 
 

@@ -1,7 +1,16 @@
 """The reader's language: by what was chosen, else by what the browser asks for."""
 
+import re
+from pathlib import Path
+
+import allauth
 import pytest
+from babel.messages.mofile import read_mo
+from babel.messages.pofile import read_po
 from django.test import Client
+
+from slotserve.stack.parts import ROOT
+from tests import builders
 
 pytestmark = pytest.mark.django_db
 
@@ -41,3 +50,37 @@ def test_the_page_says_which_language_it_is_in(client: Client) -> None:
     page = client.get("/accounts/login/").content.decode()
     assert 'value="en" lang="en" aria-current="true"' in page
     assert 'value="de" lang="de">Deutsch' in page
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "login/", "logout/", "password/change/", "password/reset/", "email/", "2fa/",
+        "2fa/webauthn/", "3rdparty/", "inactive/", "social/login/cancelled/",
+    ],
+)  # fmt: skip
+def test_accounts_have_headings_like_all_other_pages(client: Client, page: str) -> None:
+    """allauth's own English ones begin Each Word with a capital."""
+    person = builders.person("ada", email="ada@example.org")
+    person.set_password("Quite-long-17")
+    person.save()
+    if page not in ("login/", "password/reset/"):
+        client.post("/accounts/login/", {"login": "ada", "password": "Quite-long-17"})
+    answer = client.get(f"/accounts/{page}", follow=True)
+    assert answer.status_code == 200
+    text = answer.content.decode()
+    words = re.findall(r"<(?:h[1-3]|button|label)[^>]*>\s*([^<]+?)\s*<", text)
+    assert words
+    odd = [each for each in words if re.search(r"[a-z] [A-Z][a-z]", each)]
+    assert set(odd) <= {"Log in to SlotServe"}
+
+
+def test_every_text_of_the_english_catalogue_is_one_of_allauth() -> None:
+    with (ROOT / "locale/en/LC_MESSAGES/django.po").open("rb") as file:
+        source = {m.id: m.string for m in read_po(file, locale="en") if m.id}
+    with (ROOT / "locale/en/LC_MESSAGES/django.mo").open("rb") as file:
+        own = read_mo(file)
+    assert {m.id: m.string for m in own if m.id} == source
+    with (Path(allauth.__file__).parent / "locale/de/LC_MESSAGES/django.po").open("rb") as file:
+        known = {m.id for m in read_po(file, locale="de")}
+    assert set(source) <= known
