@@ -1,15 +1,12 @@
 """Several connections at once: what an invitation opens, and what a removed member books."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connections
 
 from bookings import services
 from bookings.models import Booking
@@ -20,24 +17,10 @@ from slotserve.invitations import accept, invite
 from slotserve.members import Member, Removed, remove_member, save_member
 from slotserve.models import Invitation
 from tests import builders
+from tests.at_once import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROUNDS = 5
-
-
-def at_once(*deeds: Callable[[], object]) -> list[object]:
-    """What each answers; all begin together, each on a connection of its own."""
-    barrier = Barrier(len(deeds), timeout=30)
-
-    def do(deed: Callable[[], object]) -> object:
-        try:
-            barrier.wait()
-            return deed()
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(deeds)) as pool:
-        return list(pool.map(do, deeds))
 
 
 def codes(answers: list[object]) -> list[str]:

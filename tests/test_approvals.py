@@ -1,12 +1,10 @@
 """Bookings that wait: why, what helps to decide, deciding about several, and what members hear."""
 
-import threading
-from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db import connections
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
@@ -15,10 +13,10 @@ from bookings import approvals, services
 from bookings.models import Booking, Policy, State
 from lanes import clock
 from lanes.models import Lane, Notice
-from lanes.refusals import Refusal
 from notices.telling import tell_bookings
 from tests import builders
-from tests.booking_cast import booked, code, done
+from tests.at_once import at_once
+from tests.booking_cast import booked, done
 from tests.builders import at
 from tests.conftest import Moment
 
@@ -253,25 +251,14 @@ def test_programs_comment_too(lane: Lane) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_decide_at_once_one_is_told_so(lane: Lane) -> None:
     booking, administrator = waiting(lane), builders.administrator()
-    answers: list[Booking | Refusal] = []
-    barrier = threading.Barrier(2)
-
-    def decide(service: Callable[..., Booking | Refusal], comment: str) -> None:
-        barrier.wait()
-        try:
-            answers.append(service(booking, actor=administrator, comment=comment))
-        finally:
-            connections.close_all()
-
-    threads = [
-        threading.Thread(target=decide, args=each)
-        for each in ((services.approve, "approve"), (services.reject, "reject"))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(map(code, answers)) in (["", "wrong_state"], ["", "busy"])
+    answers = at_once(
+        partial(services.approve, booking, actor=administrator, comment="approve"),
+        partial(services.reject, booking, actor=administrator, comment="reject"),
+    )
+    assert sorted(getattr(each, "code", "") for each in answers) in (
+        ["", "wrong_state"],
+        ["", "busy"],
+    )
     expected = {"approve": State.CONFIRMED, "reject": State.REJECTED}
     booking.refresh_from_db()
     assert booking.state == expected[booking.decision_comment]

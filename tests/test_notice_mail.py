@@ -1,11 +1,8 @@
 """Notices by e-mail with a mail server that hangs, refuses or drops, and two workers at once."""
 
-import threading
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from pytest_django import Settings
 
 from lanes import clock, notices, smtp
@@ -14,6 +11,7 @@ from notices import mail, outbox
 from notices.models import Delivery
 from notices.routing import route
 from tests import builders
+from tests.at_once import at_once
 from tests.mail_server import DRIP, DROP, HANG, MailServer, mail_server
 
 pytestmark = pytest.mark.django_db
@@ -180,37 +178,13 @@ def test_what_could_not_be_sent_for_a_day_is_no_news(settings: Settings) -> None
         assert server.mails == []
 
 
-@pytest.fixture
-def at_once() -> Iterator[None]:
-    """Threads of workers, each with its own connection to the database."""
-    yield
-    connection.close()
-
-
-def in_two_threads(step: object) -> None:
-    barrier = threading.Barrier(2)
-
-    def run() -> None:
-        barrier.wait()
-        try:
-            step()  # type: ignore[operator]
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_at_once_send_each_mail_once(settings: Settings) -> None:
     settings.EMAIL_TIMEOUT = 10
     write(6)
     with mail_server() as server:
         serve(server, settings)
-        in_two_threads(turn)
+        at_once(turn, turn)
         subjects = {
             line for each in server.mails for line in each.splitlines() if "Subject:" in line
         }
@@ -224,7 +198,7 @@ def test_one_of_all_workers_waits_for_the_mail_server(settings: Settings) -> Non
     write(2)
     with mail_server(HELLO=HANG) as server:
         serve(server, settings)
-        in_two_threads(mail.send_mails)
+        at_once(mail.send_mails, mail.send_mails)
         assert mail.send_mails() == 0  # nor does anybody ask it again at once
         assert server.connections == 1
 

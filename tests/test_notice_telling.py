@@ -1,6 +1,5 @@
 """Bookings are told of once, whoever looks how often; what is sent is still true then."""
 
-import threading
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,7 +7,6 @@ import icalendar
 import pytest
 from django.contrib.auth.models import Group
 from django.core import mail
-from django.db import connection
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from bookings import services
@@ -22,6 +20,7 @@ from notices.recovered import tell_recoveries
 from notices.routing import route
 from notices.telling import tell_bookings
 from tests import builders
+from tests.at_once import at_once
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -291,20 +290,7 @@ def test_a_look_at_thousands_asks_no_more(
 def test_two_workers_at_once_tell_once() -> None:
     for _ in range(3):
         booked()
-    barrier = threading.Barrier(2)
-
-    def run() -> None:
-        barrier.wait()
-        try:
-            look()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(look, look)
     assert told() == ["confirmed"] * 3
     assert Delivery.objects.count() == 3
 

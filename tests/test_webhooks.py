@@ -2,13 +2,11 @@
 
 import ipaddress
 import socket
-import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 from standardwebhooks import Webhook
@@ -24,6 +22,7 @@ from notices.outbox import send_all, waiting
 from notices.routing import route
 from notices.telling import tell_bookings
 from tests import builders
+from tests.at_once import at_once
 from tests.web_receiver import DRIP, DROP, HANG, HUGE, NONSENSE, Receiver, receiver
 
 pytestmark = pytest.mark.django_db
@@ -249,20 +248,7 @@ def test_two_workers_at_once_send_each_once() -> None:
         added(there.url)
         for number in range(6):
             say(f"confirmed:{number}:0")
-        barrier = threading.Barrier(2)
-
-        def run() -> None:
-            barrier.wait()
-            try:
-                send()
-            finally:
-                connection.close()
-
-        threads = [threading.Thread(target=run) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(send, send)
         ids = [headers["webhook-id"] for headers, _ in there.posts]
     assert len(ids) == len(set(ids)) == 6
 
