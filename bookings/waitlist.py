@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 
 from bookings.models import Booking, State, Waiting
 from bookings.policies import claim_of, standing_of
+from bookings.policy_words import length_words
 from bookings.rules import (
     NAIVE,
     Wish,
@@ -69,6 +70,11 @@ class Place:
 
     waiting: Waiting
     number: int  # 1: the next who fits
+
+    @property
+    def length(self) -> str:
+        """For how long, in words."""
+        return length_words(self.waiting.minutes)
 
 
 def places(now: datetime) -> list[Place]:

@@ -1,6 +1,6 @@
 """Waiting through the pages, by REST, and by the link of the mail."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -138,7 +138,7 @@ class TestTheWaitlist:
             ({"lanes": []}, "This field is required", 400),
             ({"lanes": ["0"]}, "choice", 400),
             ({"minutes": "480"}, "at least as long as the slot", 400),
-            ({"opens": "soon"}, "valid date", 400),
+            ({"opens": "soon"}, "Enter a date", 400),
         ],
     )
     def test_refusals(
@@ -163,6 +163,20 @@ class TestTheWaitlist:
         assert "Take it" not in client.get("/notices/").content.decode()
         hold.refresh_from_db()
         assert (hold.state, hold.lapse) == (State.CANCELLED, "")
+
+    def test_a_time_that_comes_twice_is_asked(
+        self, client: Client, lane: Lane, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        client.cookies["zone"] = "Europe/Berlin"
+        autumn = datetime(2030, 10, 26, tzinfo=UTC)
+        monkeypatch.setattr(clock, "database_now", lambda: autumn)
+        wish = self.wish(str(lane.pk), opens="2030-10-27T02:30", closes="2030-10-27T09:00")
+        answer = client.post("/waitlist/", wish)
+        assert answer.status_code == 400
+        assert "02:30 comes twice that night" in answer.content.decode()
+        second = "2030-10-27T01:30:00+00:00"
+        assert client.post("/waitlist/", wish | {"which_opens": second}).status_code == 302
+        assert Waiting.objects.get().opens.isoformat() == second
 
     def test_leaving_leads_back(self, client: Client, lane: Lane) -> None:
         client.post("/waitlist/", self.wish(str(lane.pk)))

@@ -32,7 +32,8 @@ class SpanField(forms.ChoiceField):
     def __init__(self) -> None:
         radios = forms.RadioSelect(attrs={"class": "form-check-input"})
         label = gettext_lazy("Change")
-        super().__init__(choices=SPANS, label=label, widget=radios, required=False)
+        hint = gettext_lazy("The others change by as much; another length is for all of them.")
+        super().__init__(choices=SPANS, label=label, widget=radios, help_text=hint, required=False)
 
 
 def span_of(value: str | None) -> Span:

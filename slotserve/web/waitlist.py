@@ -24,6 +24,7 @@ from slotserve.web.answers import leave_for, member, say
 from slotserve.web.fields import LocalDateTimeInput, StyledForm, next_quarter
 from slotserve.web.forms import LENGTHS, PRESET, WHOLE_GPU, BookForm
 from slotserve.web.rows import rows
+from slotserve.web.wall_times import AskingForm, WallClockField
 
 WITHIN = {"0": timedelta(), "1": timedelta(days=1), "7": timedelta(days=7)}
 
@@ -36,7 +37,7 @@ class LanesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
         return obj.name
 
 
-class WaitForm(StyledForm):
+class WaitForm(AskingForm, StyledForm):
     """A wish to wait: for so long, on any of some lanes, within a window."""
 
     lanes = LanesField(
@@ -48,8 +49,8 @@ class WaitForm(StyledForm):
     minutes = forms.TypedChoiceField(
         label=gettext_lazy("Length"), choices=LENGTHS[:-1], coerce=int, initial="60"
     )
-    opens = forms.DateTimeField(label=gettext_lazy("Not before"), widget=LocalDateTimeInput())
-    closes = forms.DateTimeField(label=gettext_lazy("Until"), widget=LocalDateTimeInput())
+    opens = WallClockField(label=gettext_lazy("Not before"), widget=LocalDateTimeInput())
+    closes = WallClockField(label=gettext_lazy("Until"), widget=LocalDateTimeInput())
     purpose = forms.CharField(
         max_length=200, required=False, label=gettext_lazy("What for (optional)")
     )
@@ -64,6 +65,11 @@ class WaitForm(StyledForm):
         self.fields["what"].choices = choices  # type: ignore[attr-defined]
         self.fields["opens"].initial = next_quarter(now)
         self.fields["closes"].initial = next_quarter(now) + timedelta(days=1)
+
+    def clean(self) -> dict[str, Any]:
+        """The window's times as moments; what is not one moment is asked."""
+        cleaned = super().clean() or {}
+        return cleaned | {name: self.moment(name) for name in ("opens", "closes")}
 
     def wanted(self) -> Wanted:
         """The arguments of the service."""
