@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from bookings.situation import Choice, Claim
+from bookings.closures import in_force, pieces
+from bookings.situation import Choice, Claim, Closure
 from lanes.backoff import retry_wait
 from tests.builders import NOON
 from tests.planner_facts import REVISIONS, lane, target
@@ -62,23 +63,47 @@ def choose(world: World, random: Random) -> None:
     world.situation = replace(world.situation, choice=random.choice([made, made, None]))
 
 
-def actions(seed: int) -> list[tuple[datetime, Action]]:
+def maintenances(random: Random) -> tuple[Closure, ...]:
+    """A day's maintenance: over bookings, between them, in each other, and one without an end."""
+    found = []
+    for _ in range(8):
+        start = NOON + timedelta(seconds=random.uniform(0, 22 * 3600))
+        found.append(Closure(start, start + timedelta(minutes=random.choice([1, 15, 90]))))
+    return (*found, Closure(NOON + timedelta(hours=23), None))
+
+
+def close(world: World, random: Random) -> None:
+    """An administrator closes the lane from now on, or soon, or ends what closes it."""
+    now, closures = world.now, world.situation.closures
+    if random.random() < 0.5:
+        kept = [c for c in closures if c.start > now or (c.end is not None and c.end <= now)]
+        closures = tuple(kept)
+    else:
+        start = now + timedelta(seconds=random.choice([0, 30, 200, 2000]))
+        closures = (*closures, Closure(start, start + timedelta(minutes=random.choice([2, 40]))))
+    world.situation = replace(world.situation, closures=closures)
+
+
+def actions(seed: int, kind: str) -> list[tuple[datetime, Action]]:
     """Something every twenty minutes or so."""
     random = Random(seed + 1000)
+    deeds = [change_a_booking, choose, *([close] if kind == CLOSED else [])]
     planned: list[tuple[datetime, Action]] = []
     moment = NOON
     while moment < NOON + DAY:
         moment += timedelta(seconds=random.expovariate(1 / 1200))
-        deed = random.choice([change_a_booking, choose])
+        deed = random.choice(deeds)
         planned.append((moment, partial(deed, random=random)))
     return planned
 
 
+CLOSED = "maintenance"
 DAYS: dict[str, dict[str, Any]] = {
     "noisy loads": {},
     "failing presets": {"failing": {"a": 0.6, "big": 0.9, "c": 0.3}},
     "failing default": {"failing": {"a": 0.8, "d": 0.5}},
     "crashes": {"failing": {"a": 0.3, "big": 0.5, "d": 0.1}, "crashing": 0.5},
+    CLOSED: {"failing": {"a": 0.3, "big": 0.3, "d": 0.1}},
 }
 _lived: dict[tuple[str, int, bool], World] = {}
 
@@ -87,8 +112,10 @@ def live_through(kind: str, seed: int, *, is_restless: bool = False) -> World:
     """A day of one lane, lived once for all tests."""
     key = (kind, seed, is_restless)
     if key not in _lived:
-        world = World(seed, lane(*bookings(Random(seed))), **DAYS[kind])
-        world.actions = actions(seed) if is_restless else []
+        closures = maintenances(Random(seed + 2000)) if kind == CLOSED else ()
+        facts = lane(*bookings(Random(seed)), closures=closures)
+        world = World(seed, facts, **DAYS[kind])
+        world.actions = actions(seed, kind) if is_restless else []
         world.run(NOON + DAY)
         _lived[key] = world
     return _lived[key]
@@ -106,7 +133,8 @@ def served(seen: Seen) -> tuple[object, ...]:
     decision = seen.decision
     if decision.booking_id is not None:
         return (decision.booking_id, decision.booking_start, decision.booking_preset)
-    return (None, seen.facts.choice, decision.rule in (3, 4) and seen.facts.choice is not None)
+    is_chosen = decision.rule in (3, 4) and seen.facts.choice is not None
+    return (None, seen.facts.choice, is_chosen, decision.rule == 0)
 
 
 def segments(world: World) -> Iterator[list[Seen]]:
@@ -126,9 +154,11 @@ def test_a_commitment_is_never_left_but_for_a_reason(
         decision = before.decision
         if decision.booking_id is None or decision.booking_id == after.decision.booking_id:
             continue
+        if after.decision.rule == 0:
+            continue  # of that more below
         same = [
             c
-            for c in after.facts.claims
+            for c in pieces(after.facts.claims, after.facts.closures)
             if c.booking_id == decision.booking_id
             and c.start == decision.booking_start
             and (c.target.preset if c.target else "") == decision.booking_preset
@@ -190,12 +220,57 @@ def retries(world: World) -> Iterator[Seen]:
 @every_seed
 def test_every_slot_begins_and_ends_on_time(kind: str, seed: int) -> None:
     world = live_through(kind, seed)
-    for claim in world.situation.claims:
-        moments = [s.at for s in world.seen if s.decision.owner_id == claim.owner_id]
+    for claim in pieces(world.situation.claims, world.situation.closures):
+        of_owner = (s for s in world.seen if s.decision.owner_id == claim.owner_id)
+        moments = [s.at for s in of_owner if claim.start <= s.at < claim.end]
         if claim.end < NOON + DAY:
             assert moments[0] == claim.start
             after = next(s.at for s in world.seen if s.at > moments[-1])
             assert after == claim.end
+
+
+@every_seed
+@every_day
+def test_nothing_runs_in_maintenance_and_it_is_left_at_once(seed: int, is_restless: bool) -> None:
+    world = live_through(CLOSED, seed, is_restless=is_restless)
+    closed = 0
+    for seen in world.seen:
+        facts, decision = seen.facts, seen.decision
+        is_closed = in_force(facts.closures, seen.at) is not None
+        if is_closed:
+            closed += 1
+            assert (decision.rule, decision.target, decision.booking_id) == (0, None, None)
+        elif decision.rule == 0:  # before one it is emptied, but for no slot that is in progress
+            live = pieces(facts.claims, facts.closures)
+            assert not any(c.active_from <= seen.at < c.end for c in live)
+            margins = facts.margins
+            soon = seen.at + timedelta(seconds=margins.stop + margins.buffer)
+            assert any(seen.at < c.start <= soon for c in facts.closures)
+    assert closed > 10
+
+
+@every_seed
+@every_day
+def test_a_slot_that_maintenance_cuts_in_two_has_what_is_left_of_it(
+    seed: int, is_restless: bool
+) -> None:
+    world = live_through(CLOSED, seed, is_restless=is_restless)
+    for seen in world.seen:
+        live = pieces(seen.facts.claims, seen.facts.closures)
+        now = [c for c in live if c.active_from <= seen.at < c.end]
+        owner = now[0].owner_id if now else None
+        assert seen.decision.owner_id == owner
+
+
+@every_seed
+@every_day
+def test_no_preload_begins_for_a_slot_behind_maintenance(seed: int, is_restless: bool) -> None:
+    world = live_through(CLOSED, seed, is_restless=is_restless)
+    for seen in world.seen:
+        decision = seen.decision
+        if decision.rule in (2, 3) and decision.booking_start is not None:
+            between = (seen.at, decision.booking_start)
+            assert not any(between[0] <= c.start < between[1] for c in seen.facts.closures)
 
 
 @every_seed
@@ -216,7 +291,7 @@ def test_a_slot_after_a_long_gap_finds_its_model_ready(seed: int) -> None:
 def test_the_days_have_all_that_could_go_wrong() -> None:
     worlds = [live_through(kind, seed, is_restless=True) for kind in DAYS for seed in range(3)]
     rules = {s.decision.rule for world in worlds for s in world.seen}
-    assert rules == {1, 2, 3, 4, 5}
+    assert rules == {0, 1, 2, 3, 4, 5}
     assert sum(len(list(retries(world))) for world in worlds) > 20
     assert sum(s.decision.is_fallback for world in worlds for s in world.seen) > 100
 
