@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy
 
-from lanes.gpus import history
+from lanes.gpus import history, weeks
 from lanes.gpus.outsiders import Verdict
 from lanes.gpus.readings import Holder
 from lanes.gpus.stored import holders_of, verdict_of
@@ -95,7 +95,8 @@ def drivers(hosts: Iterable[Host]) -> dict[int, HostGpus]:
 
 
 class Minute(NamedTuple):
-    """What is shown of a minute of a lane's cards: `LaneMinute`, of which a day has 1,440."""
+    """What is shown of a minute of a lane's cards: `LaneMinute`, of which a day has 1,440; or of
+    five: `LaneStretch`, of which a week has 2,016."""
 
     minute: datetime
     used_bytes: int
@@ -108,6 +109,11 @@ class Minute(NamedTuple):
 def day_of_lane(lane: Lane, now: datetime) -> list[Minute]:
     """The lane's minutes of the last 24 hours, oldest first; one query."""
     return [Minute._make(row) for row in history.of_lane(lane, now).values_list(*Minute._fields)]
+
+
+def week_of_lane(lane: Lane, now: datetime) -> list[Minute]:
+    """The lane's last 7 days by five minutes, oldest first; one query."""
+    return [Minute._make(row) for row in weeks.of_lane(lane, now).values_list(*Minute._fields)]
 
 
 def _view(gpu: Gpu, now: datetime) -> CardView:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slotserve.gpus import Minute
-from slotserve.web.gpu_picture import HEIGHT, WIDTH, draw
+from slotserve.web.gpu_picture import HEIGHT, OF_A_DAY, OF_A_WEEK, draw
 from tests.builders import NOON, at
 
 GIB = 2**30
@@ -72,5 +72,14 @@ def test_every_point_is_inside_the_picture(found: list[tuple[int, int, float | N
     minutes = [minute(ago, used, min(used, 2), use) for ago, used, use in ordered]
     for path in paths(*minutes):
         numbers = [float(text) for text in NUMBER.findall(path)]
-        assert all(0 <= x <= WIDTH for x in numbers[::2])
+        assert all(0 <= x <= OF_A_DAY.width for x in numbers[::2])
         assert all(0 <= y <= HEIGHT for y in numbers[1::2])
+
+
+def test_a_week_is_drawn_by_five_minutes_and_names_the_day() -> None:
+    week = [minute(5 * n, used=6) for n in (2, 1, 0)]
+    picture = draw(week, 24 * GIB, NOON, UTC, OF_A_WEEK)
+    assert picture.used == "M2013 75L2015 75L2016 75L2016 100L2013 100Z"
+    assert "at Tue 11:50" in picture.words
+    assert OF_A_WEEK.grid.count("V100") == 6
+    assert OF_A_DAY.grid == ("M0 0H1440M0 50H1440M0 100H1440M360 0V100M720 0V100M1080 0V100")

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.db import IntegrityError, transaction
 
-from lanes.gpus import history
-from lanes.models import Lane, LaneMinute
+from lanes.gpus import history, weeks
+from lanes.models import Lane, LaneMinute, LaneStretch
 from tests import builders, gpu_cast
 from tests.conftest import Moment
 from tests.gpu_cast import GIB, poll
@@ -103,3 +103,49 @@ def test_the_database_forbids_a_second_row_of_a_minute_and_a_minute_that_is_none
     LaneMinute.objects.create(slot=5, **values)
     with pytest.raises(IntegrityError), transaction.atomic():
         LaneMinute.objects.create(slot=slot, **values)
+
+
+def test_a_week_is_kept_by_five_minutes(lane: Lane, driver: FakeDriver, moment: Moment) -> None:
+    for number, (used, use) in enumerate([(3, 10), (9, 30), (6, 50), (2, 20), (1, 40), (8, 90)]):
+        moment.now = builders.at(number)
+        driver.change(used=used * GIB, utilisation=use)
+        poll(moment)
+    (row,) = weeks.of_lane(lane, moment.now)
+    assert (row.minute, row.samples) == (builders.at(0), 5)
+    assert (row.used_bytes, row.utilisation) == (9 * GIB, 30.0)
+
+
+def test_the_ring_never_holds_more_than_a_week(
+    lane: Lane, driver: FakeDriver, moment: Moment
+) -> None:
+    for day in (0, 7):
+        for number in range(3):
+            moment.now = builders.at(day * 24 * 60 + 5 * number)
+            driver.change(used=(day + 1) * GIB)
+            poll(moment)
+    found = LaneStretch.objects.order_by("minute")
+    assert [row.used_bytes // GIB for row in found] == [8, 8]
+    assert not weeks.of_lane(lane, moment.now + weeks.WEEK).exists()
+
+
+def test_what_a_pause_left_unfinished_is_finished_after_it(
+    lane: Lane, driver: FakeDriver, moment: Moment
+) -> None:
+    poll(moment)
+    moment.now = builders.at(1)
+    poll(moment)
+    moment.now = builders.at(8)
+    poll(moment)
+    (row,) = weeks.of_lane(lane, moment.now)
+    assert row.samples == 2
+
+
+@pytest.mark.parametrize("slot", [5, 2016])
+def test_the_database_forbids_a_second_row_of_a_stretch_and_a_stretch_that_is_none(
+    lane: Lane, slot: int
+) -> None:
+    values = {"lane": lane, "minute": builders.at(0), "samples": 1}
+    values |= {"used_bytes": 0, "outside_bytes": 0}
+    LaneStretch.objects.create(slot=5, **values)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        LaneStretch.objects.create(slot=slot, **values)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
+from lanes.gpus import weeks
 from lanes.gpus.polled import PolledLane
 from lanes.models import Lane, LaneMinute
 from lanes.models.gpus import MINUTES_KEPT
@@ -18,7 +19,7 @@ def of_lane(lane: Lane, now: datetime) -> QuerySet[LaneMinute]:
 
 
 def add(polled: Iterable[PolledLane], now: datetime) -> None:
-    """One more sample of this minute for each lane; two queries."""
+    """One more sample of this minute for each lane; two queries, and two more when it begins."""
     minute = now.replace(second=0, microsecond=0)
     samples = [found for lane in polled if (found := _sample(lane, minute)) is not None]
     begun = {
@@ -40,6 +41,9 @@ def add(polled: Iterable[PolledLane], now: datetime) -> None:
             "power_watts",
         ],
     )
+    new = [sample.lane_id for sample in samples if sample.lane_id not in begun]
+    if new:
+        weeks.fold(new, minute)
 
 
 def _sample(polled: PolledLane, minute: datetime) -> LaneMinute | None:

@@ -7,7 +7,7 @@ a `HostReport` and a `LlamaServer` by the host, the rest by `lanes.services`.
 from lanes.models.announcements import Announcement, Level
 from lanes.models.audit import AuditEntry, AuditPruning, Subject
 from lanes.models.catalogue import A_PROJECTOR, GONE, ModelFile, ModelFolder, ModelKind
-from lanes.models.gpus import GpuState, HostGpus, LaneMinute
+from lanes.models.gpus import GpuState, HostGpus, LaneMinute, LaneStretch
 from lanes.models.hosts import SLUG_WORDS, Driver, Gpu, Host, HostReport, slug_validator
 from lanes.models.joining import JoinToken, TokenState
 from lanes.models.lane import Lane, LaneEvent, ManualChoice, ReloadRequest
@@ -36,6 +36,7 @@ __all__ = [
     "Lane",
     "LaneEvent",
     "LaneMinute",
+    "LaneStretch",
     "Level",
     "LlamaServer",
     "LoadRecord",

@@ -1,4 +1,5 @@
-"""What a host says of its cards, and a day of each lane's use. Written by the host only."""
+"""What a host says of its cards, and a day and a week of each lane's use. Written by the host
+only."""
 
 from typing import ClassVar
 
@@ -9,6 +10,8 @@ from lanes.models.lane import Lane
 from lanes.telling import told
 
 MINUTES_KEPT = 24 * 60
+STRETCH_MINUTES = 5
+STRETCHES_KEPT = 7 * MINUTES_KEPT // STRETCH_MINUTES
 
 
 class HostGpus(models.Model):
@@ -75,6 +78,30 @@ class LaneMinute(models.Model):
             models.UniqueConstraint(fields=["lane", "slot"], name="lanes_minute_once"),
             models.CheckConstraint(
                 condition=models.Q(slot__lt=MINUTES_KEPT), name="lanes_minute_of_a_day"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.lane} {self.minute:%Y-%m-%d %H:%M}"
+
+
+class LaneStretch(models.Model):
+    """Five minutes of a lane's cards, made of their minutes. A ring of a week."""
+
+    lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="stretches")
+    slot = models.PositiveSmallIntegerField(help_text="Of the week in UTC, 0 to 2015.")
+    minute = models.DateTimeField(help_text="When it began.")
+    samples = models.PositiveSmallIntegerField(help_text="Of its minutes together.")
+    used_bytes = models.BigIntegerField(help_text="The most that was in use, on all cards.")
+    outside_bytes = models.BigIntegerField(help_text="The most of it that no lane held.")
+    utilisation = models.FloatField(null=True, help_text="Mean percent over its minutes.")
+    power_watts = models.FloatField(null=True, help_text="Mean over its minutes, of all cards.")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["lane", "slot"], name="lanes_stretch_once"),
+            models.CheckConstraint(
+                condition=models.Q(slot__lt=STRETCHES_KEPT), name="lanes_stretch_of_a_week"
             ),
         ]
 

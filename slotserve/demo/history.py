@@ -6,6 +6,7 @@ from uuid import UUID
 
 from bookings.models import Booking, State
 from gateway.models import ApiToken, UsageRecord
+from lanes.gpus import weeks
 from lanes.models import Lane, LaneEvent, LaneMinute, LoadRecord, Phase, Runtime
 from lanes.models.gpus import MINUTES_KEPT
 from slotserve.demo.bookings import BATCH
@@ -31,6 +32,7 @@ def make_history(demo: Demo, company: Company) -> None:
     _save(LaneEvent, (event for booking in bookings for event in _events(demo, booking)))
     for lane in company.lanes:
         _save(LaneMinute, _minutes(demo, company, lane, bookings))
+    weeks.fold([lane.pk for lane in company.lanes], demo.now, back=timedelta(days=1))
 
 
 def _save(model: type, rows: Iterator[object]) -> None:

@@ -1,16 +1,37 @@
-"""A day of a lane's cards as paths of an SVG, a minute wide each, and in words. Pure."""
+"""A day of a lane's cards as paths of an SVG, a minute wide each, or a week, by five minutes; and
+in words. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from lanes.gpus.room import size
 from slotserve.gpus import Minute
 
-WIDTH, HEIGHT = 1440, 100
+HEIGHT = 100
 Point = tuple[int, float]  # x, and y from above
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How wide a picture is, how many minutes a step in it is, and into how many parts it falls."""
+
+    width: int
+    minutes: int
+    parts: int
+
+    @property
+    def grid(self) -> str:
+        """Its lines, as a path."""
+        across = "".join(f"M0 {y}H{self.width}" for y in (0, HEIGHT // 2, HEIGHT))
+        steps = (self.width * part // self.parts for part in range(1, self.parts))
+        return across + "".join(f"M{x} 0V{HEIGHT}" for x in steps)
+
+
+OF_A_DAY, OF_A_WEEK = Scale(1440, 1, 4), Scale(2016, 5, 7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +44,23 @@ class Picture:
     words: str
 
 
-def draw(minutes: Sequence[Minute], total_bytes: int, now: datetime, zone: tzinfo) -> Picture:
-    """The last 24 hours before `now`; minutes in which nobody polled are gaps."""
+def draw(
+    minutes: Sequence[Minute],
+    total_bytes: int,
+    now: datetime,
+    zone: tzinfo,
+    scale: Scale = OF_A_DAY,
+) -> Picture:
+    """What was before `now`; minutes in which nobody polled are gaps."""
     total = max([total_bytes, 1, *(minute.used_bytes for minute in minutes)])
-    used = _runs(minutes, now, lambda minute: minute.used_bytes / total)
-    outside = _runs(minutes, now, lambda minute: minute.outside_bytes / total or None)
-    use = _runs(minutes, now, lambda minute: _share(minute.utilisation))
+    used = _runs(minutes, now, scale, lambda minute: minute.used_bytes / total)
+    outside = _runs(minutes, now, scale, lambda minute: minute.outside_bytes / total or None)
+    use = _runs(minutes, now, scale, lambda minute: _share(minute.utilisation))
     return Picture(
         used="".join(_area(run) for run in used),
         outside="".join(_area(run) for run in outside),
         use="".join(_line(run) for run in use),
-        words=_words(minutes, total_bytes, zone),
+        words=_words(minutes, total_bytes, zone, scale),
     )
 
 
@@ -42,7 +69,10 @@ def _share(percent: float | None) -> float | None:
 
 
 def _runs(
-    minutes: Iterable[Minute], now: datetime, share: Callable[[Minute], float | None]
+    minutes: Iterable[Minute],
+    now: datetime,
+    scale: Scale,
+    share: Callable[[Minute], float | None],
 ) -> list[list[Point]]:
     """Points of minutes that follow each other; the middle ones of a level stretch are left out."""
     runs: list[list[Point]] = []
@@ -50,7 +80,7 @@ def _runs(
         value = share(minute)
         if value is None:
             continue
-        x = WIDTH - int((now - minute.minute).total_seconds() // 60) - 1
+        x = scale.width - int((now - minute.minute).total_seconds() // (60 * scale.minutes)) - 1
         point = (x, round(HEIGHT * (1 - value), 1))
         if not runs or runs[-1][-1][0] != x - 1:
             runs.append([point])
@@ -73,14 +103,14 @@ def _area(run: Sequence[Point]) -> str:
     return f"{_line(run)}L{run[-1][0] + 1} {HEIGHT}L{run[0][0]} {HEIGHT}Z"
 
 
-def _words(minutes: Sequence[Minute], total_bytes: int, zone: tzinfo) -> str:
+def _words(minutes: Sequence[Minute], total_bytes: int, zone: tzinfo, scale: Scale) -> str:
     """The same for those who do not see it."""
     if not minutes:
         return _("Nothing was read in this time.")
     most = max(minutes, key=lambda minute: minute.used_bytes)
-    at = most.minute.astimezone(zone)
+    at = date_format(most.minute.astimezone(zone), "H:i" if scale == OF_A_DAY else "D H:i")
     words = _("At most %(used)s of %(total)s in use, at %(time)s")
-    values = {"used": size(most.used_bytes), "total": size(total_bytes), "time": f"{at:%H:%M}"}
+    values = {"used": size(most.used_bytes), "total": size(total_bytes), "time": at}
     said = [words % values]
     use = [minute.utilisation for minute in minutes if minute.utilisation is not None]
     if use:

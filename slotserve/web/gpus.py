@@ -6,6 +6,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from lanes import clock
@@ -14,9 +15,10 @@ from slotserve import gpus
 from slotserve.live.reading import cards_digest
 from slotserve.overview import lanes_for_people
 from slotserve.web.access import members_only
-from slotserve.web.gpu_picture import WIDTH, draw
+from slotserve.web.gpu_picture import OF_A_DAY, OF_A_WEEK, draw
 
-WINDOWS = (1, 6, 24)  # hours; a day is kept
+DAY, WEEK = 24, 7 * 24
+WINDOWS = (1, 6, DAY, WEEK)  # hours; a day is kept by minutes, a week by five
 
 
 @members_only
@@ -39,7 +41,7 @@ def lane_day(request: HttpRequest, slug: str) -> HttpResponse:
 def hours_of(request: HttpRequest) -> int:
     """How many hours the picture is to show; what is not offered is a day."""
     asked = request.GET.get("hours", "")
-    return next((hours for hours in WINDOWS if str(hours) == asked), WINDOWS[-1])
+    return next((hours for hours in WINDOWS if str(hours) == asked), DAY)
 
 
 def cards_context(lane: Lane, now: datetime) -> dict[str, Any]:
@@ -51,11 +53,23 @@ def cards_context(lane: Lane, now: datetime) -> dict[str, Any]:
 
 
 def day_context(lane: Lane, now: datetime, hours: int) -> dict[str, Any]:
-    """What the picture is made of: a day is drawn, and the last hours of it are shown."""
+    """What the picture is made of: a week, or a day of which the last hours are shown."""
     total = sum(gpu.memory_bytes for gpu in lane.gpus.all())
-    since = now - timedelta(hours=hours)
-    minutes = [each for each in gpus.day_of_lane(lane, now) if each.minute >= since]
-    picture = draw(minutes, total, now, timezone.get_current_timezone())
-    window = {"hours": hours, "windows": WINDOWS, "window_width": 60 * hours}
+    scale = OF_A_WEEK if hours > DAY else OF_A_DAY
+    rows = gpus.week_of_lane(lane, now) if hours > DAY else gpus.day_of_lane(lane, now)
+    since, width = now - timedelta(hours=hours), 60 * hours // scale.minutes
+    picture = draw(
+        [each for each in rows if each.minute >= since],
+        total,
+        now,
+        timezone.get_current_timezone(),
+        scale,
+    )
+    windows = [(each, _window_words(each)) for each in WINDOWS]
+    window = {"hours": hours, "windows": windows, "window_width": width, "scale": scale}
     shown = {"lane": lane, "picture": picture, "total_bytes": total}
-    return {**shown, **window, "window_x": WIDTH - 60 * hours}
+    return {**shown, **window, "window_x": scale.width - width}
+
+
+def _window_words(hours: int) -> str:
+    return _("7 days") if hours == WEEK else _("%(hours)s h") % {"hours": hours}
