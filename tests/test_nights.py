@@ -103,7 +103,7 @@ def test_what_is_over_the_change_is_told_in_the_reader_s_zone(
     name = local.tzname() or ""
     told = f"{local:%H:%M} {name}" if name.isalpha() else f"{local:%H:%M} Lord Howe UTC"
     assert told in mail.outbox[0].subject
-    (event,) = icalendar.Calendar.from_ical(feed_of(owner, moment.now)[0]).walk("VEVENT")
+    (event,) = icalendar.Calendar.from_ical(feed_of(owner, moment.now)[0]).events
     assert (event.start, event.end) == (start, end)
 
 

@@ -115,12 +115,6 @@ def test_its_page_asks_a_fixed_number_of_questions(
         ("?hours=168", "0 0 2016"),
         ("?hours=x", "0 0 1440"),
     ],
-    [
-        ("", "0 0 1440"),
-        ("?hours=6", "1080 0 360"),
-        ("?hours=168", "0 0 2016"),
-        ("?hours=x", "0 0 1440"),
-    ],
 )
 def test_the_hours_of_the_cards_are_chosen(query: str, box: str) -> None:
     builders.lane("here").gpus.add(builders.gpu(memory_bytes=2**30))
