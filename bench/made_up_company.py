@@ -23,6 +23,7 @@ class Site:
     """Where the pages are, and who may look at them: names and the cookies of their sessions."""
 
     address: str
+    pid: int  # of the web process
     sessions: dict[str, str]
     cookie: str
 
@@ -42,7 +43,7 @@ def serving(**counts: int) -> Iterator[Site]:
         server = start_web(port)
         try:
             until_answering(web)
-            yield Site(web, sessions, cookie_name())
+            yield Site(web, server.pid, sessions, cookie_name())
         finally:
             stop.set()
             server.terminate()
@@ -110,9 +111,11 @@ def _keep_published(stop: threading.Event) -> None:
     connections.close_all()
 
 
-def start_web(port: int, **settings: str) -> "subprocess.Popen[bytes]":
+def start_web(
+    port: int, application: str = "slotserve.asgi:application", **settings: str
+) -> "subprocess.Popen[bytes]":
     """A web process as `bin/up` has it; `settings` are environment variables of its own."""
-    argv = ["-m", "uvicorn", "slotserve.asgi:application", "--host", "127.0.0.1"]
+    argv = ["-m", "uvicorn", application, "--host", "127.0.0.1"]
     argv += ["--port", str(port), "--lifespan", "off", "--no-access-log", "--log-level", "warning"]
     argv += ["--http", "wire.http_protocol:GuardedProtocol", "--timeout-graceful-shutdown", "2"]
     return subprocess.Popen([sys.executable, *argv], cwd=ROOT, env={**os.environ, **settings})
