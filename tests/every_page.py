@@ -129,6 +129,7 @@ PAGES = (
     Look("admin:index", ADMINISTRATOR),
     Look("admin:auth_user_changelist", ADMINISTRATOR),
     Look("admin:auth_user_add", ADMINISTRATOR),
+    Look("admin:auth_user_change", ADMINISTRATOR, {"object_id": "person"}),
 )
 NO_PAGES = {
     "only what is sent there does something": "calendar-address calendar-move change choose "
@@ -149,8 +150,7 @@ NO_PAGES = {
     "account_confirm_reauthentication_code mfa_authenticate mfa_reauthenticate_webauthn "
     "mfa_remove_webauthn mfa_edit_webauthn socialaccount_signup openid_connect_login "
     "openid_connect_callback",
-}  # and all of REST; of Django's own administration only what is in PAGES (its forms of accounts
-# have fields without names)
+}  # and all of REST; of Django's own administration only what is in PAGES
 
 
 @dataclass(frozen=True, slots=True)
