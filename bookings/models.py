@@ -26,6 +26,7 @@ from bookings.states import (
     Status,
 )
 from lanes.models import Lane, Preset, PresetRevision
+from wire.words import said
 
 __all__ = [
     "OCCUPYING",
@@ -206,6 +207,11 @@ class Booking(models.Model):
         return (
             f"#{self.pk} {self.lane} {self.start:%Y-%m-%d %H:%M} - {self.end:%H:%M} ({self.state})"
         )
+
+    @property
+    def called(self) -> str:
+        """What people call it: its preset's name, else a sentence of `said`."""
+        return self.preset.name if self.preset else said("the whole GPU")
 
     @property
     def active_from(self) -> datetime:

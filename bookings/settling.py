@@ -265,9 +265,8 @@ def _sentence(booking: Booking, done: str, actor: User, now: datetime) -> Words:
 def what_and_when(booking: Booking, now: datetime) -> dict[str, str | At]:
     """What sentences about a booking say of it: `what`, `start` and `end`."""
     zone = timezone.get_default_timezone()
-    what = booking.preset.slug if booking.preset else said("the whole GPU")
     return {
-        "what": what,
+        "what": booking.called,
         "start": At(booking.start, now, zone),
         "end": At(booking.end, now, zone),
     }

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from icalendar import Calendar, Event, vCalAddress, vText
 
 from bookings.models import Booking, State
+from lanes.telling import tell
 
 REFRESH = timedelta(minutes=15)
 PRODUCT = "-//SlotServe//SlotServe//EN"
@@ -80,7 +81,7 @@ def _calendar(method: str, events: Iterable[Event]) -> Calendar:
 
 def _event(dated: Dated, zone: ZoneInfo) -> Event:
     booking, event = dated.booking, Event()
-    what = booking.preset.name if booking.preset else _("Whole GPU")
+    what = tell(booking.called)
     event.add("uid", uid_of(booking))
     event.add("sequence", dated.sequence)
     event.add("dtstamp", dated.changed_at.astimezone(UTC).replace(microsecond=0))

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from bookings.models import Booking, Lapse
 from lanes.models import Lane, Maintenance
+from lanes.telling import tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def zone_name(local: datetime) -> str:
 
 def _values(booking: Booking) -> dict[str, str]:
     return {
-        "what": booking.preset.name if booking.preset else _("the whole GPU"),
+        "what": tell(booking.called),
         "lane": booking.lane.name,
         "owner": booking.owner.get_username(),
         "slot": slot(booking.start, booking.end),
