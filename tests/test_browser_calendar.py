@@ -364,3 +364,15 @@ def test_what_cannot_be_booked_says_why(
     expect(page.get_by_role("status")).to_contain_text("This time is past")
     page.locator("[data-lane=two]").click()
     expect(page.get_by_role("status")).to_contain_text("This lane is disabled")
+
+
+def test_another_view_keeps_the_date(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    page = look(windows, alice, day)
+    for view in ("Week", "Hours", "Month"):
+        page.get_by_role("link", name=view).click()
+        page.wait_for_url(f"**view={view.lower()}&date={day:%Y-%m-%d}**")
+    page.get_by_role("link", name="Week").click()
+    page.wait_for_url(f"**view=week&date={day:%Y-%m-%d}**")
+    expect(mine(page)).to_be_in_viewport()

@@ -292,12 +292,12 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
     if (row) place.scrollTop = row.track.offsetTop - place.clientHeight / 3;
   }
 
+  // To now; on another day than today, to its morning.
   function scrollToTime() {
-    const unit = unitOf(now());
-    const isPresent = unit > 0 && unit < units;
-    const morning = (7 * 60) / scale.minutes;
+    const isPresent = at.feed.date === now().slice(0, 10);
+    const morning = unitOf(at.feed.date + "T07:00:00");
     const before = isPresent ? place.clientWidth / 6 : 0; // some of what has just been stays in sight
-    place.scrollLeft = (isPresent ? unit : morning) * scale.width - before;
+    place.scrollLeft = (isPresent ? unitOf(now()) : morning) * scale.width - before;
   }
 
   // The row of a booking, drawn and unfolded, so that it can have the focus.
