@@ -45,9 +45,10 @@ QUERIES = {
     "bookings": HEAD + 5,  # clock, bookings (3), waiting
     "extend": HEAD + 2,  # bookings (2)
     "wait": HEAD + 5,  # clock, waiting, what is held, lanes, presets
-    # lanes, cards, revisions, servers (2), hosts, models (2), estimates, requests:
-    "catalogue": HEAD + 10,
-    "preset": HEAD + 9,  # presets, lanes, cards, estimates, requests, servers (2), loads, revisions
+    # lanes, cards, revisions, servers (2), hosts, models (2), estimates, requests, tests:
+    "catalogue": HEAD + 11,
+    # presets, lanes, cards, estimates, requests, tests, servers (2), loads, revisions:
+    "preset": HEAD + 10,
     "notices": HEAD + 1,  # notices
     "preferences": HEAD + 2,  # preference, browsers
     "once": 2,  # link, clock
@@ -84,7 +85,8 @@ QUERIES = {
     "maintenance": HEAD + 3,  # clock, maintenance, lanes
     "webhooks": HEAD + 1,  # endpoints
     "webhook": HEAD + 2,  # endpoints, deliveries
-    "self-check": HEAD + 8,  # clock, the database (4), migrations, lanes, hosts
+    # clock, the database (4), guards of the audit trail (2), migrations, lanes, hosts:
+    "self-check": HEAD + 10,
     "account_login": 1,  # sign-on
     "account_reset_password": 0,
     "account_reset_password_done": 0,
