@@ -140,6 +140,7 @@ def _change(facts: Facts) -> str | None:
         return _confirmed(facts, was)
     # A hold that nobody confirmed, or declined, was no booking: its end is no news.
     is_news = was is not None and was.state in {"pending", "confirmed"}
+    is_news = is_news or facts.state == "rejected"  # so soon that nobody looked before
     return facts.state if is_news and facts.state in GIVEN_UP else None
 
 
@@ -149,8 +150,9 @@ def _confirmed(facts: Facts, was: Was | None) -> str | None:
             return None
         is_released = facts.released_at is not None and facts.end == facts.released_at
         return "released" if is_released else "changed"
-    is_approved = facts.is_decided and was is not None and was.state == "pending"
-    return "approved" if is_approved else "confirmed"
+    # It may have been decided so soon that nobody looked while it was pending.
+    could_be_asked = was is None or was.state in {"held", "pending"}
+    return "approved" if facts.is_decided and could_be_asked else "confirmed"
 
 
 def _of_the_time(facts: Facts, now: datetime) -> Iterator[Due]:

@@ -33,6 +33,12 @@ CASES: list[tuple[dict[str, Any], float, list[str]]] = [
     ({"was": None, "state": "pending", "confirmed_at": None}, -60, ["decision_needed"]),
     ({"was": None, "state": "cancelled"}, -60, []),
     ({"was": was(state="pending"), "is_decided": True}, -60, ["approved"]),
+    # Decided before anybody looked.
+    ({"was": None, "is_decided": True}, -60, ["approved"]),
+    ({"was": was(state="held"), "is_decided": True}, -60, ["approved"]),
+    ({"was": None, "state": "rejected", "is_decided": True}, -60, ["rejected"]),
+    ({"was": was(state="held"), "state": "rejected", "is_decided": True}, -60, ["rejected"]),
+    ({"was": was(state="rejected"), "state": "rejected", "is_decided": True}, -60, []),
     ({"was": was(state="pending")}, -60, ["confirmed"]),
     ({"was": was(state="cancelled"), "is_decided": True}, -60, ["confirmed"]),
     ({"was": was(state="pending"), "state": "rejected"}, -60, ["rejected"]),
