@@ -13,7 +13,7 @@ from allauth.socialaccount.providers.base.constants import AuthError
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest
@@ -24,7 +24,7 @@ from requests import RequestException, Session
 from gateway.browser_tokens import end_session
 from lanes import audit, clock
 from lanes.refusals import Refusal
-from slotserve import invitations
+from slotserve import confirming, invitations
 from slotserve.members import about_member
 from slotserve.models import Invitation
 from slotserve.single_sign_on import CheckedProvider, UnfitProviderError, limited_session
@@ -60,6 +60,17 @@ class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
         if user.is_staff:
             audit.note("member.logged_in", user, about_member(user))
 
+    def get_reauthentication_methods(self, user: User | AnonymousUser) -> list[dict[str, Any]]:
+        """allauth's, and the single sign-on for whom it lets in: ahead of a code by e-mail."""
+        found: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        at = sum(each["id"] != "reauthenticate_by_code" for each in found)
+        return [*found[:at], *confirming.methods(user), *found[at:]]
+
+    def is_reauthentication_required(self, *, app: str, **wish: Any) -> bool:
+        """Unless she came back from the single sign-on just now."""
+        is_asked = super().is_reauthentication_required(app=app, **wish)
+        return bool(is_asked) and not confirming.is_recent(self.request)
+
     def logout(self, request: HttpRequest) -> None:
         """Log out, and end what the session's pages may call."""
         session_key = request.session.session_key
@@ -80,6 +91,10 @@ class VerifiedPeople(DefaultSocialAccountAdapter):  # type: ignore[misc]
             return False
         verified = {each.email.lower() for each in login.email_addresses if each.verified}
         return found.email.lower() in verified if found.email else bool(verified)
+
+    def pre_social_login(self, request: HttpRequest, login: SocialLogin) -> None:
+        """Who left to confirm who she is does so by coming back as herself."""
+        confirming.note_return(request, login)
 
     def get_requests_session(self) -> Session:
         """Providers are other machines: what they answer is limited."""

@@ -67,8 +67,12 @@ def why_unfit(config: Mapping[str, Any], address: str) -> str:
         if not _is_address(config.get(name)):
             return f"its description has no address as {name}"
     issuer = address.partition("/.well-known/")[0]
-    if str(config.get("issuer")).rstrip("/") != issuer.rstrip("/"):
-        return f"its description is of another issuer than {issuer}"
+    told = str(config.get("issuer"))[:LONGEST_CLAIM]
+    if told.rstrip("/") != issuer.rstrip("/"):
+        return (
+            f"SLOTSERVE_OIDC_URL must be the provider's issuer: it is {issuer!r}, the description "
+            f"there says {told!r}; see docs/accounts.md"
+        )
     return ""
 
 

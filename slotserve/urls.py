@@ -226,6 +226,11 @@ urlpatterns = [
     path("ready/", ready.ready, name="ready"),
     path("accounts/oidc/<str:provider_id>/login/", single_sign_on.leave),
     path("accounts/oidc/<str:provider_id>/login/callback/", single_sign_on.come_back),
+    path(
+        "accounts/oidc/<str:provider_id>/confirm/",
+        single_sign_on.confirm,
+        name="confirm-by-sign-on",
+    ),
     path("accounts/", include("allauth.urls")),
     path("admin/logout/", logout),  # Django's own would leave the session's tokens alive
     path("admin/", admin.site.urls),

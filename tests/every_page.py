@@ -149,7 +149,7 @@ NO_PAGES = {
     "account_confirm_login_code account_request_reauthentication_code "
     "account_confirm_reauthentication_code mfa_authenticate mfa_reauthenticate_webauthn "
     "mfa_remove_webauthn mfa_edit_webauthn socialaccount_signup openid_connect_login "
-    "openid_connect_callback",
+    "openid_connect_callback confirm-by-sign-on",
 }  # and all of REST; of Django's own administration only what is in PAGES
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 CLIENT = {"client_id": "slotserve", "secret": "provider's secret"}
 TOKEN = "the provider's token"
@@ -44,6 +44,10 @@ class _Talk(http.server.BaseHTTPRequestHandler):
             ends = {"authorization": "authorize", "token": "token", "userinfo": "userinfo"}
             told = {f"{name}_endpoint": f"{url}/{path}" for name, path in ends.items()}
             self._describe({"issuer": url, "jwks_uri": f"{url}/keys", **told})
+        elif self.path.startswith("/authorize?"):
+            wish = dict(parse_qsl(urlsplit(self.path).query))
+            back = urlencode({"code": "c", "state": wish["state"]})
+            self._lead_to(f"{wish['redirect_uri']}?{back}")
         elif self.headers["Authorization"] == f"Bearer {TOKEN}":
             self._answer(self.provider.person)
         else:
@@ -61,13 +65,16 @@ class _Talk(http.server.BaseHTTPRequestHandler):
     def _describe(self, honest: dict[str, Any]) -> None:
         provider = self.provider
         if provider.moved_to:
-            self.send_response(HTTPStatus.FOUND)
-            self.send_header("Location", provider.moved_to)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self._lead_to(provider.moved_to)
             return
         body = json.dumps({**honest, **provider.description}).encode()
         self._send(body if provider.body is None else provider.body, HTTPStatus.OK)
+
+    def _lead_to(self, address: str) -> None:
+        self.send_response(HTTPStatus.FOUND)
+        self.send_header("Location", address)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def _answer(self, value: object, status: HTTPStatus = HTTPStatus.OK) -> None:
         self._send(json.dumps(value).encode(), status)
@@ -79,6 +86,12 @@ class _Talk(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         with contextlib.suppress(ConnectionError):  # nobody reads on
             self.wfile.write(body)
+
+
+def led_to(answer: Any) -> tuple[str, dict[str, str]]:
+    """Where a page leads a browser at once, and what it asks there."""
+    address: str = answer["Refresh"].removeprefix("0; url=")
+    return address, dict(parse_qsl(urlsplit(address).query))
 
 
 @contextmanager

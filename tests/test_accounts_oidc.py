@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -12,8 +11,9 @@ from django.test import Client
 
 from lanes.refusals import Refusal
 from slotserve.invitations import invite
+from slotserve.single_sign_on import WANTED, why_unfit
 from tests import builders
-from tests.oidc_provider import TOKEN, Provider, oidc_provider
+from tests.oidc_provider import TOKEN, Provider, led_to, oidc_provider
 
 pytestmark = pytest.mark.django_db
 LOGIN = "/accounts/oidc/oidc/login/"
@@ -28,10 +28,9 @@ def _fresh_limits() -> None:
 def come_back(client: Client, provider: Provider, settings: Any) -> Any:
     """The answer to somebody who goes to the provider and returns."""
     settings.SOCIALACCOUNT_PROVIDERS = provider.apps()
-    away = client.post(LOGIN)
-    assert away["Location"].startswith(f"{provider.url}/authorize?"), away["Location"]
-    state = parse_qs(urlsplit(away["Location"]).query)["state"][0]
-    return client.get(f"{LOGIN}callback/", {"code": "c", "state": state})
+    address, asked = led_to(client.post(LOGIN))
+    assert address.startswith(f"{provider.url}/authorize?"), address
+    return client.get(f"{LOGIN}callback/", {"code": "c", "state": asked["state"]})
 
 
 def who(client: Client) -> str | None:
@@ -127,14 +126,23 @@ def test_whatever_a_description_says_is_told_in_words(
     assert words in page.content.decode()
 
 
+def test_the_log_says_how_to_set_an_issuer_that_is_another() -> None:
+    common = "https://login.example/common/v2.0"
+    ends = {name: f"{common}/{name}" for name in WANTED}
+    why = why_unfit({**ends, "issuer": "https://login.example/{tenantid}/v2.0"}, common)
+    assert why.startswith("SLOTSERVE_OIDC_URL must be the provider's issuer")
+    assert f"'{common}'" in why
+    assert "'https://login.example/{tenantid}/v2.0'" in why
+    assert why_unfit({**ends, "issuer": f"{common}/"}, common) == ""
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"<html>"])
 def test_a_description_that_changes_while_somebody_is_away(
     settings: Any, client: Client, body: bytes
 ) -> None:
     with oidc_provider(email=ADDRESS, email_verified=True) as provider:
         settings.SOCIALACCOUNT_PROVIDERS = provider.apps()
-        away = client.post(LOGIN)
-        state = parse_qs(urlsplit(away["Location"]).query)["state"][0]
+        state = led_to(client.post(LOGIN))[1]["state"]
         provider.body = body
         page = client.get(f"{LOGIN}callback/", {"code": "c", "state": state}, follow=True)
     assert page.status_code == 200

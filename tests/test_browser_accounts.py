@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from playwright.sync_api import Browser, Page, expect
@@ -14,6 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 from tests import browser_pages as pages
 from tests import builders
 from tests.browser_pages import Windows
+from tests.oidc_provider import oidc_provider
 
 pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
@@ -205,3 +208,21 @@ def test_the_time_a_token_expires_at_is_asked_when_it_is_needed(
     page.get_by_role("button", name="Make token").click()
     expect(page.locator("#token")).to_contain_text("ss_")
     expect(time_field).to_be_hidden()
+
+
+def test_the_single_sign_on_logs_in_and_confirms(
+    windows: Windows, alice: User, settings: Any
+) -> None:
+    alice.set_unusable_password()
+    alice.save()
+    SocialAccount.objects.create(user=alice, provider="oidc", uid="1")
+    page = windows.open()
+    with oidc_provider() as provider:
+        settings.SOCIALACCOUNT_PROVIDERS = provider.apps()
+        page.goto("/accounts/login/")
+        page.get_by_role("link", name="Log in with Provider").click()
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_role("heading", name="Lanes", level=1)).to_be_visible()
+        page.goto("/accounts/2fa/totp/activate/")
+        page.get_by_role("button", name="Confirm with Provider").click()
+        expect(page.get_by_label("Authenticator code")).to_be_visible()
