@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from bookings.interval import Interval
 from bookings.policy import Broken, Claim, Code, Ledger, Rules, judge, needs_approval
 from bookings.policy_runs import BREAK
-from bookings.site_days import grid_after, grid_before, midnight
+from bookings.site_days import grid_after, grid_before
+from bookings.wall_clock import day_start
 
 MOST_OFFERED = 3
 MOST_TRIED = 200  # starts that are judged for one answer
@@ -130,8 +131,8 @@ def _points(
         other = local + timedelta(days=days)  # the same time on its clock
         yield other.astimezone(judge.now.tzinfo)
         if judge.rules.day_hours or judge.rules.week_hours:
-            yield midnight(other.date(), zone)
-            yield midnight(other.date(), zone) - length
+            yield day_start(other.date(), zone)
+            yield day_start(other.date(), zone) - length
 
 
 def _on_grid(judge: Judge, claim: Claim, point: datetime) -> tuple[datetime, ...]:

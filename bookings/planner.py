@@ -5,7 +5,7 @@ Pure: the same situation and time always give the same answer. DESIGN: "The deci
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, time, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from bookings.closures import empty_from
 from bookings.planner_fallback import attempt_after, course, own_attempt
@@ -18,6 +18,7 @@ from bookings.planner_rules import (
 )
 from bookings.sentences import sentence
 from bookings.situation import Claim, Decision, Situation
+from bookings.wall_clock import day_start
 
 TICK = timedelta(microseconds=1)  # the least difference of two times
 
@@ -81,4 +82,4 @@ def _moments_of(claim: Claim, situation: Situation, now: datetime) -> Iterator[d
 def _next_midnight(now: datetime, zone: tzinfo) -> datetime:
     """When sentences begin to name other days; in UTC, as all arithmetic is."""
     tomorrow = now.astimezone(zone).date() + timedelta(days=1)
-    return datetime.combine(tomorrow, time(), tzinfo=zone).astimezone(UTC)
+    return day_start(tomorrow, zone)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
@@ -31,6 +30,7 @@ from lanes import clock
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from wire.words import said
+from wire.zones import zone_named
 
 NO_END = Refusal("no_end", said("Say until when it repeats, or how often."))
 BAD_COUNT = Refusal("bad_count", said("A series has 1 to {most} bookings.", most=MOST))
@@ -214,11 +214,3 @@ def _pattern_objection(pattern: Pattern) -> Refusal | None:
         return NO_END
     is_fine = pattern.count is None or 1 <= pattern.count <= MOST
     return None if is_fine else BAD_COUNT
-
-
-def zone_named(name: str) -> ZoneInfo | None:
-    """The zone of this name; None: there is none."""
-    try:
-        return ZoneInfo(name) if name else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None

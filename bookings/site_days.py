@@ -4,16 +4,11 @@ All arithmetic is on UTC: two moments of one zone subtract as their clocks show,
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
-MINUTE = timedelta(minutes=1)
-DAY = timedelta(days=1)
+from bookings.wall_clock import DAY, MINUTE, day_start
+
 Week = tuple[int, int]  # ISO year and week
-
-
-def midnight(day: date, zone: tzinfo) -> datetime:
-    """When that day begins there, in UTC; where a change of clocks skips midnight, then."""
-    return datetime.combine(day, time.min, tzinfo=zone).astimezone(UTC)
 
 
 def day_parts(start: datetime, end: datetime, zone: tzinfo) -> Iterator[tuple[date, float]]:
@@ -22,7 +17,7 @@ def day_parts(start: datetime, end: datetime, zone: tzinfo) -> Iterator[tuple[da
     begins = start.astimezone(UTC)
     while begins < end:
         day += DAY
-        ends = min(midnight(day, zone), end)
+        ends = min(day_start(day, zone), end)
         yield day - DAY, (ends - begins).total_seconds()
         begins = ends
 

@@ -8,8 +8,7 @@ import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from datetime import time as clock_time
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import redis
@@ -18,6 +17,7 @@ from django.db import transaction
 from django.db.models import Min
 
 from bookings.models import Booking, State
+from bookings.wall_clock import day_start
 from gateway.models import UsageDay, UsageDueDay, UsageProgress, UsageRecord
 from gateway.usage_day_rows import wanted_rows, write_rows
 from lanes import ticks
@@ -44,8 +44,7 @@ class Bounds:
 def bounds(day: date) -> Bounds:
     """From one midnight of SLOTSERVE_TIME_ZONE to the next."""
     zone = ZoneInfo(settings.TIME_ZONE)
-    starts = (datetime.combine(each, clock_time(), zone) for each in (day, day + ONE_DAY))
-    return Bounds(*(start.astimezone(UTC) for start in starts))
+    return Bounds(day_start(day, zone), day_start(day + ONE_DAY, zone))
 
 
 def day_of(moment: datetime) -> date:

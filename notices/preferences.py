@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -14,6 +14,7 @@ from lanes.refusals import Refusal
 from notices.events import PERSONAL, Channel, Event, default_channels
 from notices.models import MOST_REMINDER_MINUTES, Preference
 from wire.words import said
+from wire.zones import zone_named
 
 UNKNOWN_ZONE = Refusal("unknown_zone", said("There is no time zone of this name."))
 UNKNOWN_LANGUAGE = Refusal("unknown_language", said("These pages are not made in this language."))
@@ -47,7 +48,7 @@ def channels_for(preference: Preference, event: Event) -> frozenset[Channel]:
 
 def zone_of(preference: Preference) -> ZoneInfo:
     """The person's zone, else the installation's."""
-    return _zone(preference.zone) or ZoneInfo(settings.TIME_ZONE)
+    return zone_named(preference.zone) or ZoneInfo(settings.TIME_ZONE)
 
 
 @contextlib.contextmanager
@@ -83,7 +84,7 @@ def save(person: User, wish: Mapping[str, object]) -> Preference | Refusal:
 def remember(person: User, zone: str, language: str) -> None:
     """Keep what the browser says of somebody of whom it is not known yet."""
     preference = preference_of(person)
-    learnt = {"zone": zone if _zone(zone) else "", "language": _language(language)}
+    learnt = {"zone": zone if zone_named(zone) else "", "language": _language(language)}
     new = {name: value for name, value in learnt.items() if value and not getattr(preference, name)}
     for name, value in new.items():
         setattr(preference, name, value)
@@ -124,7 +125,7 @@ def _store(preference: Preference, names: list[str]) -> None:
 
 
 def _objection(preference: Preference) -> Refusal | None:
-    if preference.zone and not _zone(preference.zone):
+    if preference.zone and not zone_named(preference.zone):
         return UNKNOWN_ZONE
     if preference.language and not _language(preference.language):
         return UNKNOWN_LANGUAGE
@@ -143,13 +144,6 @@ def _choices_objection(chosen: object) -> Refusal | None:
         if any(way not in PERSONAL for way in ways):
             return UNKNOWN_CHOICE
     return None
-
-
-def _zone(name: str) -> ZoneInfo | None:
-    try:
-        return ZoneInfo(name) if name else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
 
 
 def _language(name: str) -> str:

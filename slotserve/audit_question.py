@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from bookings.wall_clock import day_start
 from lanes import audit
 from lanes.models import AuditEntry, Subject
 
@@ -47,7 +48,7 @@ def read_audit_question(values: Mapping[str, str]) -> AuditAsked:
 
 
 def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), timezone.get_current_timezone())
+    return day_start(day, timezone.get_current_timezone())
 
 
 def _day(values: Mapping[str, str], name: str, errors: dict[str, str]) -> date | None:

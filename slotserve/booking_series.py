@@ -11,10 +11,10 @@ from django.utils.translation import ngettext, pgettext
 
 from bookings.models import Booking, Series
 from bookings.recurrence import Every
-from bookings.series import zone_named
 from bookings.series_rows import Repeat
 from bookings.states import Status
 from bookings.wall_clock import wall_of
+from wire.zones import zone_named
 
 CHANGEABLE = (Status.UPCOMING, Status.PENDING, Status.IN_PROGRESS)
 

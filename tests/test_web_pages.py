@@ -10,8 +10,8 @@ from django.utils import timezone
 from gateway.models import ApiToken
 from lanes import clock
 from lanes.models import Lane, ManualChoice, Preset
-from slotserve.web.zones import read_zone
 from tests import builders
+from wire.zones import zone_named
 
 pytestmark = pytest.mark.django_db
 PAGES = ["/", "/lanes/demo/", "/book/", "/bookings/", "/tokens/", "/api/v1/docs/"]
@@ -88,7 +88,7 @@ def test_pages_are_in_the_zone_that_the_browser_wrote_encoded(member: Client) ->
     "name", ["", "nowhere", "../etc/passwd", "/etc/localtime", "\x00", "a" * 999]
 )
 def test_a_cookie_that_is_no_zone_changes_nothing(name: str) -> None:
-    assert read_zone(name) is None
+    assert zone_named(name) is None
 
 
 def test_a_new_token_is_shown_in_that_answer_only(member: Client) -> None:

@@ -4,7 +4,8 @@ import ipaddress
 import os
 from pathlib import Path
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from wire.zones import zone_named
 
 
 class SettingError(ValueError):
@@ -62,17 +63,9 @@ def read_time_zone(name: str, default: str) -> str:
     """A time zone's name, such as Europe/Berlin. A machine that knows none passes all: the
     self-check tells."""
     zone = read_text(name, default)
-    if not _is_zone(zone) and _is_zone(default):
+    if zone_named(zone) is None and zone_named(default) is not None:
         raise SettingError(f"{name}={zone!r} is no time zone: give one, such as Europe/Berlin")
     return zone
-
-
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True
 
 
 def read_address(name: str, default: str = "") -> str:

@@ -28,6 +28,7 @@ from slotserve.api.bookings import BookingSerializer
 from slotserve.api.errors import refusal_body, refuse
 from slotserve.api.fields import AwareDateTimeField
 from slotserve.api.permissions import OTHER_LANE, may_use_lane
+from wire.zones import zone_named
 
 Deed = Callable[[Booking, User], tuple[Booking, ...] | Refusal]
 
@@ -249,7 +250,7 @@ def _occurrences(judged: Iterable[Judged]) -> list[Any]:
 
 def _asked(wish: dict[str, Any]) -> series.AskedSeries | Refusal:
     name = wish.get("zone") or timezone.get_current_timezone_name()
-    zone = series.zone_named(name)
+    zone = zone_named(name)
     if zone is None:
         return series.NO_ZONE
     return series.AskedSeries(

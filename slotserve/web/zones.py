@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from urllib.parse import unquote
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+
+from wire.zones import zone_named
 
 COOKIE = "zone"
 
@@ -21,14 +22,6 @@ class ViewerZone:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer with the viewer's zone in force, for this request only."""
-        zone = read_zone(unquote(request.COOKIES.get(COOKIE, "")))  # as browsers write it
+        zone = zone_named(unquote(request.COOKIES.get(COOKIE, "")))  # as browsers write it
         with timezone.override(zone):  # None: the installation's
             return self.get_response(request)
-
-
-def read_zone(name: str) -> ZoneInfo | None:
-    """The zone of this name, or None when there is no such one."""
-    try:
-        return ZoneInfo(name) if name else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
