@@ -57,15 +57,9 @@ def choose(
         return NOT_ADMINISTRATOR
     if timezone.is_naive(until):
         return Refusal("naive_time", said("Say which time zone the end is in, such as +02:00."))
-    if preset is not None and not _can_run(lane, preset):
-        return Refusal(
-            "unknown_preset",
-            said(
-                "{lane} cannot run {preset}: its file is not on the host.",
-                lane=str(lane),
-                preset=str(preset),
-            ),
-        )
+    refusal = _target_objection(lane, preset)
+    if refusal:
+        return refusal
     with transaction.atomic():
         locked = lock_lane(lane)
         if locked is None:
@@ -154,8 +148,16 @@ def _ask_for_reload(lane: Lane, actor: User, sentence: str) -> None:
     _tell(lane, "reload", sentence, actor, now)
 
 
-def _can_run(lane: Lane, preset: Preset) -> bool:
-    return preset.current is not None and preset.current.model_file.host_id == lane.host_id
+def _target_objection(lane: Lane, preset: Preset | None) -> Refusal | None:
+    revision = preset.current if preset else None
+    if preset is None or (revision and revision.model_file.host_id == lane.host_id):
+        return None
+    words = said(
+        "{lane} cannot run {preset}: its file is not on the host.",
+        lane=str(lane),
+        preset=str(preset),
+    )
+    return Refusal("unknown_preset", words)
 
 
 def _made(choice: ManualChoice) -> ChoiceMade:

@@ -25,6 +25,9 @@ START = "ss_"
 RANDOM_BYTES = 32
 PREFIX_CHARACTERS = 10
 LONGEST_NAME = 100
+ADMIN_OF_SOME = Refusal(
+    "unknown_scope", said("A token for some lanes alone cannot have the scope admin.")
+)
 DEFAULT_SCOPES = (Scope.INFERENCE, Scope.BOOKINGS, Scope.READ)
 TOUCH_EVERY = timedelta(minutes=1)
 
@@ -46,36 +49,38 @@ def create_token(  # noqa: PLR0913 - what is wished, all by name
     a session it is a page's own (`browser_tokens`), which no list and no trail shows.
     """
     now = clock.database_now()
-    refusal = _objection(owner, name.strip(), scopes, expires_at, now)
+    name = name.strip()
+    refusal = _objection(owner, name, expires_at, now) or _scope_objection(scopes, lanes)
     refusal = refusal or token_objection(rate_limits)
     if refusal:
         return refusal
-    if lanes and Scope.ADMIN in scopes:  # it could make itself a token for all of them
-        return Refusal(
-            "unknown_scope", said("A token for some lanes alone cannot have the scope admin.")
-        )
     text = START + secrets.token_urlsafe(RANDOM_BYTES)
-    with transaction.atomic():
-        token = ApiToken.objects.create(
-            owner=owner,
-            name=name.strip(),
-            prefix=text[:PREFIX_CHARACTERS],
-            digest=digest(text),
-            scopes=sorted(set(map(str, scopes))),
-            created_at=now,
-            expires_at=expires_at,
-            is_limited=bool(lanes) or booking is not None,
-            booking=booking,
-            session=session,
-            **asdict(rate_limits),
-        )
-        token.lanes.set(lanes)
-        if not session:
-            after = audit.facts_of(token, Subject.TOKEN)
-            audit.note("token.made", owner, about_token(token, owner), after=after)
-        ticks.plan_soon()
+    token = ApiToken(
+        owner=owner,
+        name=name,
+        prefix=text[:PREFIX_CHARACTERS],
+        digest=digest(text),
+        scopes=sorted(set(map(str, scopes))),
+        created_at=now,
+        expires_at=expires_at,
+        is_limited=bool(lanes) or booking is not None,
+        booking=booking,
+        session=session,
+        **asdict(rate_limits),
+    )
+    _write(token, lanes)
     log.info("token made token=%s owner=%s scopes=%s", token.pk, owner.pk, token.scopes)
     return token, text
+
+
+@transaction.atomic
+def _write(token: ApiToken, lanes: Sequence[Lane]) -> None:
+    token.save()
+    token.lanes.set(lanes)
+    if not token.session:
+        after = audit.facts_of(token, Subject.TOKEN)
+        audit.note("token.made", token.owner, about_token(token, token.owner), after=after)
+    ticks.plan_soon()
 
 
 def revoke(token: ApiToken, *, actor: User) -> Refusal | None:
@@ -131,9 +136,8 @@ def digest(text: str) -> str:
 
 
 def _objection(
-    owner: User, name: str, scopes: Sequence[str], expires_at: datetime | None, now: datetime
+    owner: User, name: str, expires_at: datetime | None, now: datetime
 ) -> Refusal | None:
-    unknown = sorted(set(map(str, scopes)) - set(Scope.values))
     if not owner.is_active:
         return Refusal(
             "owner_inactive",
@@ -147,6 +151,17 @@ def _objection(
                 most=LONGEST_NAME,
             ),
         )
+    if expires_at is not None and expires_at.tzinfo is None:
+        return Refusal(
+            "naive_time", said("Give the expiry with its time zone, such as …T12:00:00Z.")
+        )
+    if expires_at is not None and expires_at <= now:
+        return Refusal("in_the_past", said("The expiry must lie in the future."))
+    return None
+
+
+def _scope_objection(scopes: Sequence[str], lanes: Sequence[Lane]) -> Refusal | None:
+    unknown = sorted(set(map(str, scopes)) - set(Scope.values))
     if unknown or not scopes:
         wrong = (
             said("{names} is no scope", names=", ".join(unknown))
@@ -157,10 +172,5 @@ def _objection(
             "unknown_scope",
             said("{wrong}: choose from {names}.", wrong=wrong, names=", ".join(Scope.values)),
         )
-    if expires_at is not None and expires_at.tzinfo is None:
-        return Refusal(
-            "naive_time", said("Give the expiry with its time zone, such as …T12:00:00Z.")
-        )
-    if expires_at is not None and expires_at <= now:
-        return Refusal("in_the_past", said("The expiry must lie in the future."))
-    return None
+    # One for some lanes could make itself a token for all of them.
+    return ADMIN_OF_SOME if lanes and Scope.ADMIN in scopes else None

@@ -10,6 +10,8 @@ from wire.words import marked, said
 SKEW_SECONDS = 2.0  # beyond it times in pages and logs mislead, and leases of Valkey end early
 LEAST_FREE_BYTES = 2 * 2**30
 LEAST_FREE_SHARE = 0.03
+AHEAD = marked("The clock of {host} is {seconds:.1f} s ahead of the database's")
+BEHIND = marked("The clock of {host} is {seconds:.1f} s behind the database's")
 MARGIN = 1.25  # by which a value must be better than its limit before it is clearly right
 
 
@@ -121,11 +123,7 @@ def _reported(facts: HostFacts, version: str, margin: float) -> Iterator[Trouble
     if report is None:
         return
     if abs(report.clock_skew) * margin > SKEW_SECONDS:
-        text = (
-            marked("The clock of {host} is {seconds:.1f} s ahead of the database's")
-            if report.clock_skew > 0
-            else marked("The clock of {host} is {seconds:.1f} s behind the database's")
-        )
+        text = AHEAD if report.clock_skew > 0 else BEHIND
         words = said(text, host=facts.name, seconds=abs(report.clock_skew))
         yield Trouble("clock_skew", words, said("Keep the clocks of all machines in step, by NTP."))
     if report.version != version:

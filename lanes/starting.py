@@ -6,7 +6,6 @@ in between leaves a row that its successor sees to have no process. Programs and
 at outside of that lock, which planner and reports wait for: a file system may hang.
 """
 
-import ipaddress
 import json
 import logging
 import os
@@ -38,6 +37,7 @@ from lanes.containers import launching
 from lanes.engines import registry
 from lanes.engines.base import Launch, ServerSpec
 from lanes.failures.causes import Cause, Kind
+from lanes.host_services import is_loopback
 from lanes.models import Host, Lane, Order, Phase, PresetRevision, Runtime
 from lanes.refusals import Refusal
 from lanes.reporting import tell
@@ -277,14 +277,6 @@ def _create(
     tell(lane, now, "starting", said("loading {preset}", preset=revision.preset.slug))
     ticks.plan_soon()
     return runtime
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this host can reach it."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
 
 
 def _passed_on() -> dict[str, str]:

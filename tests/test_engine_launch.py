@@ -11,8 +11,8 @@ from lanes.engines import macros
 from lanes.engines.base import Launch, ServerFacts, ServerSpec
 from lanes.engines.options import Options
 from lanes.engines.registry import ENGINES, engine
+from lanes.host_services import is_loopback
 from lanes.logs import without_secret
-from lanes.starting import is_loopback
 
 KEY = "c0ffee" * 10
 
