@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from bookings.availability import HORIZON
@@ -27,6 +28,9 @@ TOO_FAR = Refusal(
 NO_SUCH_KIND = Refusal("wrong_kind", said("Book one model or the whole GPU."))
 PRESET_FOR_GPU = Refusal("wrong_kind", said("The whole GPU is booked without a preset."))
 NO_PRESET = Refusal("wrong_kind", said("Name the preset to load, or book the whole GPU."))
+INACTIVE = Refusal(
+    "owner_inactive", said("This member may not log in any more, so nothing is booked for them.")
+)
 BAD_PURPOSE = Refusal(
     "bad_purpose", said("Say what for in at most {most} characters.", most=LONGEST_PURPOSE)
 )
@@ -97,6 +101,12 @@ def preset_objection(wish: Wish) -> Refusal | None:
     if known is None:
         return Refusal("unknown_preset", words)
     return archived_refusal(known) if known.archived_at else None
+
+
+def owner_objection(pk: int) -> Refusal | None:
+    """A member who was removed. One query; for a decision that is to hold, under their lock."""
+    is_member = User.objects.filter(pk=pk, is_active=True).exists()
+    return None if is_member else INACTIVE
 
 
 def lane_objection(lane: Lane) -> Refusal | None:

@@ -20,12 +20,13 @@ from bookings.rules import (
     Wish,
     kind_objection,
     lane_objection,
+    owner_objection,
     preset_objection,
     purpose_objection,
 )
 from bookings.series_judging import Judged, judged
 from bookings.series_offers import free_series, other_starts
-from bookings.settling import BUSY, GONE, lock, settle, tell_series
+from bookings.settling import BUSY, GONE, confirm_or_ask, lock, settle, tell_series
 from lanes import clock
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
@@ -96,7 +97,7 @@ def book_series(
 ) -> MadeSeries | Refusal:
     """Book all of it, or, where it `leaves_out` what clashes, all that can be booked.
 
-    Refusals: those of `preview`; series_clash (SeriesRefused), busy, wrong_state.
+    Refusals: those of `preview`; owner_inactive, series_clash (SeriesRefused), busy, wrong_state.
     """
     found = _times(asked)
     if isinstance(found, Refusal):
@@ -129,7 +130,7 @@ def _book(
     lane = lock(owner.pk, {asked.lane.pk}).get(asked.lane.pk)
     if lane is None:
         return GONE
-    answers = _judged(owner, lane, asked, found)
+    answers = owner_objection(owner.pk) or _judged(owner, lane, asked, found)
     if isinstance(answers, Refusal):
         return answers
     fine = [each for each in answers if each.refusal is None]
@@ -162,7 +163,7 @@ def _written(
         count=pattern.count,
         created_at=standing.now,
     )
-    fine = [each.occurrence for each in answers if each.refusal is None]
+    fine = [each for each in answers if each.refusal is None]
     try:
         with transaction.atomic():  # the database is the last referee of overlaps
             series.save()
@@ -176,11 +177,15 @@ def _written(
 
 
 def _drafts(
-    standing: Standing, asked: AskedSeries, series: Series, fine: list[Occurrence]
+    standing: Standing, asked: AskedSeries, series: Series, fine: list[Judged]
 ) -> list[Booking]:
-    drafts = [draft(standing, _wish(standing.lane, asked, each), asked.purpose) for each in fine]
-    for booking in drafts:
+    """Each as it was judged: with those before it counted."""
+    drafts = []
+    for each in fine:
+        booking = draft(standing, _wish(standing.lane, asked, each.occurrence), asked.purpose)
         booking.series = series
+        confirm_or_ask(booking, standing.now, is_asked=each.is_asked)
+        drafts.append(booking)
     return drafts
 
 

@@ -60,8 +60,8 @@ def book(  # noqa: PLR0913 - what is wished, all by name
 
     Pending where rules want approval and the owner is no administrator. Refusals: naive_time,
     ends_before_start, in_the_past, too_far, wrong_kind, unknown_preset, bad_purpose,
-    lane_disabled, rules_broken (RulesBroken), slot_taken (SlotTaken), busy, wrong_state (lane
-    deleted meanwhile).
+    owner_inactive, lane_disabled, rules_broken (RulesBroken), slot_taken (SlotTaken), busy,
+    wrong_state (lane deleted meanwhile).
     """
     if is_naive(start, end):
         return NAIVE

@@ -20,6 +20,7 @@ from bookings.guards import Verdict, verdict
 from bookings.models import Booking
 from bookings.policies import Standing
 from bookings.policy import Claim
+from bookings.rules import owner_objection
 from bookings.states import OCCUPYING, State
 from lanes import audit, clock, ticks
 from lanes.events import add_event
@@ -33,9 +34,6 @@ log = logging.getLogger(__name__)
 BUSY = Refusal("busy", said("Another change came at the same moment: try again."))
 GONE = Refusal("wrong_state", said("This no longer exists: look again."))
 NOT_YOURS = Refusal("not_yours", said("This booking belongs to somebody else."))
-INACTIVE = Refusal(
-    "owner_inactive", said("This member may not log in any more, so nothing is booked for them.")
-)
 TOO_LATE = Refusal("too_late", said("This booking is over."))
 Answer = Booking | Refusal
 Done = TypeVar("Done")
@@ -163,9 +161,7 @@ def lock(
 
 def place(booking: Booking, standing: Standing, claim: Claim) -> Refusal | None:
     """Save a booking that claims time, unless others hold some of it or its owner was removed."""
-    if not User.objects.filter(pk=booking.owner_id, is_active=True).exists():
-        return INACTIVE
-    refusal = obstacle(standing, claim, but=booking.pk)
+    refusal = owner_objection(booking.owner_id) or obstacle(standing, claim, but=booking.pk)
     if refusal:
         return refusal
     try:

@@ -17,6 +17,7 @@ from bookings.rules import (
     is_naive,
     kind_objection,
     lane_objection,
+    owner_objection,
     preset_objection,
     purpose_objection,
     time_objection,
@@ -54,7 +55,7 @@ def wait(*, owner: User, wanted: Wanted) -> Waiting | Refusal:
     """Have a member wait, behind all who do already.
 
     Refusals: unknown_lane, bad_length, too_many; naive_time, in_the_past, too_far, wrong_kind,
-    unknown_preset, lane_disabled, bad_purpose as of `services.book`; busy.
+    unknown_preset, lane_disabled, bad_purpose, owner_inactive as of `services.book`; busy.
     """
     if is_naive(wanted.opens, wanted.closes):
         return NAIVE
@@ -123,7 +124,7 @@ def confirm(booking: Booking, *, actor: User) -> Answer:
 def _wait(owner: User, wanted: Wanted) -> Waiting | Refusal:
     lock(owner.pk, ())
     now = clock.database_now()
-    refusal = _objection(owner, wanted, now)
+    refusal = owner_objection(owner.pk) or _objection(owner, wanted, now)
     if refusal:
         return refusal
     made = Waiting.objects.create(

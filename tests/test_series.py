@@ -142,6 +142,17 @@ class TestBooking:
         answer = made(book_series(owner=owner, asked=asked))
         assert {each.state for each in answer.bookings} == {State.PENDING}
 
+    def test_what_touches_one_of_its_own_waits_for_approval_as_it_was_told(
+        self, owner: User, asked: AskedSeries
+    ) -> None:
+        Policy.objects.create(approval="beyond", approval_hours=30)
+        whole_days = replace(asked, end=asked.start + timedelta(days=1))
+        answers = preview(owner=owner, asked=whole_days)
+        assert not isinstance(answers, Refusal)
+        assert [each.is_asked for each in answers] == [False, True, True, True]
+        rows = made(book_series(owner=owner, asked=whole_days)).bookings
+        assert [row.state for row in rows] == [State.CONFIRMED, *[State.PENDING] * 3]
+
     def test_one_that_has_passed_is_told(
         self, owner: User, asked: AskedSeries, moment: Moment
     ) -> None:
@@ -173,6 +184,15 @@ class TestBooking:
         for answer in (preview(owner=owner, asked=wish), book_series(owner=owner, asked=wish)):
             assert isinstance(answer, Refusal)
             assert answer.code == expected
+
+    def test_a_member_who_was_removed_meanwhile_gets_none(
+        self, owner: User, asked: AskedSeries
+    ) -> None:
+        User.objects.filter(pk=owner.pk).update(is_active=False)
+        answer = book_series(owner=owner, asked=asked)
+        assert isinstance(answer, Refusal)
+        assert answer.code == "owner_inactive"
+        assert not Series.objects.exists()
 
     def test_a_lane_that_is_disabled_takes_none(self, owner: User, asked: AskedSeries) -> None:
         Lane.objects.update(enabled=False)
