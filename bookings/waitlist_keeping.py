@@ -5,7 +5,7 @@ decided from one look at each lane's time, so that nobody overtakes another by t
 free between the two; under lock it is only done or, when it is not so any more, left.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,7 +20,7 @@ from bookings.facts import closure_of
 from bookings.feasible import Judge, Market, nearest_slots
 from bookings.interval import Interval
 from bookings.models import Booking, State, Waiting
-from bookings.policies import Rulebook, claim_of, counted, standing_of
+from bookings.policies import Rulebook, claim_of, counted_of_all, standing_of
 from bookings.policy import Claim, Counted, ledger
 from bookings.rules import Wish, lane_objection, preset_objection, time_objection
 from bookings.settling import (
@@ -59,7 +59,7 @@ def offer_freed(now: datetime) -> int:
     )
     if not waiting:
         return 0
-    look = _Look(now, Rulebook.read())
+    look = _Look(now, Rulebook.read(), {each.owner_id for each in waiting})
     served: set[int] = set()
     for each in waiting:
         found = look.slot_for(each) if each.owner_id not in served else None
@@ -80,8 +80,9 @@ class _Look:
 
     now: datetime
     book: Rulebook
+    owners: Collection[int]
     busy: dict[int, list[Interval]] = field(default_factory=dict)
-    used: dict[int, list[Counted]] = field(default_factory=dict)
+    used: dict[int, dict[int, Counted]] = field(default_factory=dict)
 
     def slot_for(self, waiting: Waiting) -> tuple[Lane, Interval] | None:
         """The earliest free time that fits, and breaks none of the rules."""
@@ -115,9 +116,9 @@ class _Look:
 
     def _judge(self, waiting: Waiting, lane: Lane) -> Judge:
         rules, owner = self.book.rules(waiting.owner, lane), waiting.owner
-        if rules.counts_others and owner.pk not in self.used:
-            self.used[owner.pk] = counted(owner, self.now)
-        others = self.used.get(owner.pk, [])
+        if rules.counts_others and not self.used:
+            self.used = counted_of_all(self.owners, self.now)
+        others = self.used[owner.pk].values() if rules.counts_others else ()
         zone = timezone.get_default_timezone()
         return Judge(rules, ledger(rules, lane.pk, others, self.now, zone), self.now)
 

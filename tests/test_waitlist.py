@@ -148,6 +148,14 @@ class TestHolding:
         assert offer_freed(at(0)) == 1
         assert holds() == [("bob", at(60))]
 
+    def test_who_was_removed_meanwhile_does_not_begin_to_wait(self, lane: Lane) -> None:
+        gone = builders.person("gone")
+        User.objects.filter(pk=gone.pk).update(is_active=False)
+        answer = waitlist.wait(owner=gone, wanted=wanted(lane))
+        assert isinstance(answer, Refusal)
+        assert answer.code == "owner_inactive"
+        assert not Waiting.objects.exists()
+
     def test_a_lane_that_is_disabled_gives_nothing(self, lane: Lane) -> None:
         wait("ada", lane)
         Lane.objects.update(enabled=False)
@@ -159,6 +167,17 @@ class TestHolding:
         with django_assert_num_queries(2):  # who waits; what is held
             assert offer_freed(at(0)) == 0
             assert end_holds(at(0)) == 0
+
+    def test_the_queries_do_not_grow_with_who_waits(
+        self, lane: Lane, held: Booking, django_assert_num_queries: Any
+    ) -> None:
+        Policy.objects.create(day_hours=8)
+        for name in ("ada", "bob", "cy"):
+            wait(name, lane)
+        # who waits, their lanes and groups; rules, presets; the lane's bookings and maintenance;
+        # what all of them hold
+        with django_assert_num_queries(8):
+            assert offer_freed(at(0)) == 0
 
 
 class TestConfirming:
