@@ -3,13 +3,14 @@
 Asked again and again. What was told is in the keys of notices.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from bookings.models import OCCUPYING, Booking
+from bookings.querysets import BookingQuerySet
 from lanes.models import Maintenance, Notice
 from lanes.notices import News, tell_people
 from notices.closing import closing_news, times_of
@@ -30,7 +31,8 @@ def tell_maintenance(now: datetime) -> int:
     rows = list(Maintenance.objects.filter(lasting | Q(ended_at__gt=now - REMEMBERED)))
     if not rows:
         return 0
-    pairs = list(_pairs(rows, now))
+    concerned = list(bookings_concerned({row.lane_id for row in rows}, now))
+    pairs = [(row, each) for row in rows for each in concerned if each.lane_id == row.lane_id]
     told = _told({booking.pk for _, booking in pairs})
     return sum(_tell(row, booking, told, now) for row, booking in pairs)
 
@@ -41,13 +43,17 @@ def is_in_the_way(row: Maintenance, booking: Booking) -> bool:
     return row.ended_at is None and row.start < booking.end and not is_before
 
 
-def _pairs(rows: Iterable[Maintenance], now: datetime) -> Iterator[tuple[Maintenance, Booking]]:
-    """Each with the bookings of its lane that are not over."""
-    lanes = {row.lane_id for row in rows}
+def bookings_concerned(lanes: Collection[int], now: datetime) -> BookingQuerySet:
+    """Those of these lanes that are not over and lose time, or whose owners were told that they
+    would: of all that are booked a few."""
+    ends_later = Q(end=None) | Q(end__gt=OuterRef("start"))
+    closing = Maintenance.objects.filter(
+        ends_later, lane=OuterRef("lane"), ended_at=None, start__lt=OuterRef("end")
+    )
+    told = Notice.objects.filter(kind=Event.MAINTENANCE, booking_id_for=OuterRef("pk"))
     found = Booking.objects.filter(lane__in=lanes, state__in=OCCUPYING, end__gt=now)
-    bookings = list(found.select_related("lane", "preset", "owner__preference", "entry"))
-    for row in rows:
-        yield from ((row, each) for each in bookings if each.lane_id == row.lane_id)
+    concerned = found.filter(Exists(closing) | Exists(told))
+    return concerned.select_related("lane", "preset", "owner__preference", "entry")
 
 
 def _told(bookings: Iterable[int]) -> dict[str, list[str]]:

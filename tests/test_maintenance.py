@@ -20,7 +20,7 @@ from lanes.maintenance import not_over, within
 from lanes.models import Lane, LaneEvent, Maintenance, Notice, Order
 from lanes.refusals import Refusal
 from notices.closing import closing_news, times_of
-from notices.maintenance import tell_maintenance
+from notices.maintenance import bookings_concerned, tell_maintenance
 from tests import builders
 
 pytestmark = pytest.mark.django_db
@@ -263,6 +263,18 @@ def test_holders_are_told_of_each_change_once() -> None:
     assert "is now" in sentences[1]
     assert "any more" in sentences[2]
     assert not Notice.objects.filter(recipient__username="stranger").exists()
+
+
+def test_of_all_that_is_booked_what_it_touches_or_did_is_looked_at() -> None:
+    lane = builders.lane()
+    for hour in range(2, 6):
+        assert code(book(lane, hour, hour + 1)) == "done"
+    builders.booking(lane=builders.lane("other"), start=now() + HOUR)
+    row, first = one(lane, end=2.5), Booking.objects.filter(lane=lane).earliest("start")
+    assert list(bookings_concerned({lane.pk}, now())) == [first]
+    assert len(told()) == 1
+    maintenance.end(row, actor=builders.administrator())
+    assert list(bookings_concerned({lane.pk}, now())) == [first]
 
 
 def test_holders_are_told_when_it_leaves_their_slot_alone() -> None:
