@@ -20,6 +20,7 @@ from wire.words import kept_of
 
 log = logging.getLogger(__name__)
 KEPT = timedelta(days=90)  # older ones are forgotten
+FORGOTTEN_AT_ONCE = 1000
 QUIET = timedelta(hours=1)  # after a notice nobody is told of the same thing again
 
 
@@ -56,7 +57,6 @@ def tell_people(people: Iterable[User], news: News, now: datetime) -> int:
     rows = [_notice(person, news, now) for person in wanted.values()]
     if rows:
         Notice.objects.bulk_create(rows, ignore_conflicts=True)
-        Notice.objects.filter(at__lt=now - KEPT).delete()
         log.info("told key=%s people=%s: %s", news.key, len(rows), news.sentence)
         ticks.notices_soon()
     return len(rows)
@@ -87,6 +87,13 @@ def mark_read(
     if up_to is not None:
         unread = unread.filter(pk__lte=up_to)
     return unread.update(read_at=now)
+
+
+def forget_old(now: datetime) -> None:
+    """Drop what is older than 90 days, not too much at once."""
+    old = Notice.objects.filter(at__lt=now - KEPT).order_by("pk")
+    numbers = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    Notice.objects.filter(pk__in=numbers).delete()
 
 
 def _notice(person: User, news: News, now: datetime) -> Notice:

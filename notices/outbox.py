@@ -18,9 +18,10 @@ import redis
 from django.db.models import QuerySet
 
 from lanes import clock, ticks
+from lanes.notices import FORGOTTEN_AT_ONCE
 from notices.events import Channel
 from notices.holding import holds
-from notices.models import Delivery
+from notices.models import Delivery, Endpoint
 from notices.routing import NEWS_FOR
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ WAITS = (timedelta(minutes=1), timedelta(minutes=5), timedelta(minutes=30))
 LONG_WAITS = (*WAITS, timedelta(hours=2), timedelta(hours=8))  # programs forget nothing meanwhile
 KEPT = timedelta(days=30)
 LONGEST_REASON = 300
+TEST = "test"  # the event of what an administrator has sent to try an endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,10 @@ def note(delivery: Delivery, outcome: Outcome) -> None:
 
 
 def forget_old(now: datetime) -> None:
-    """Drop what is long over from the log."""
-    Delivery.objects.filter(created_at__lt=now - KEPT, send_from=None).delete()
+    """Drop what is long over from the log, not too much at once."""
+    old = Delivery.objects.filter(created_at__lt=now - KEPT, send_from=None).order_by("pk")
+    numbers = list(old.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    Delivery.objects.filter(pk__in=numbers).delete()
 
 
 def deliveries_of(endpoint_pk: int) -> QuerySet[Delivery]:
@@ -147,9 +151,19 @@ def _drop(delivery: Delivery, now: datetime) -> bool:
         reason = "no longer a member"
     elif notice is not None and delivery.created_at <= now - NEWS_FOR:
         reason = "too old"
+    elif _is_switched_off(delivery):
+        reason = "switched off"
     elif not holds(delivery, now):
         reason = "no longer true"
     else:
         return False
     note(delivery, Outcome(Delivery.State.MOOT, reason))
     return True
+
+
+def _is_switched_off(delivery: Delivery) -> bool:
+    """Whether its endpoint is told nothing any more, but a test; asked anew: a moment ago it may
+    have said so itself."""
+    if delivery.endpoint_id is None or delivery.event == TEST:
+        return False
+    return not Endpoint.objects.filter(pk=delivery.endpoint_id, is_on=True).exists()

@@ -1,12 +1,15 @@
 """Celery's way to what people are told. Doubled, late or lost deliveries change nothing."""
 
 import logging
+from collections.abc import Callable, Iterable
+from datetime import datetime
 
 from celery import shared_task
 
 from bookings.failure_notices import tell_failures
 from bookings.host_notices import tell_hosts
 from lanes import clock, ticks
+from lanes.notices import forget_old as forget_notices
 from notices import links, outbox
 from notices.chat import send_chats
 from notices.mail import send_mails
@@ -20,7 +23,7 @@ from notices.webhooks import send_webhooks
 log = logging.getLogger(__name__)
 STEPS = (tell_failures, tell_hosts, tell_recoveries, tell_bookings, tell_maintenance, route)
 SENDING = (send_mails, send_pushes, send_webhooks, send_chats)
-FORGETTING = (outbox.forget_old, links.forget_old)
+FORGETTING = (forget_notices, outbox.forget_old, links.forget_old)
 
 
 @shared_task(name=ticks.NOTICES_TASK)
@@ -29,14 +32,24 @@ def tell(key: str = "") -> None:
     one answers, if it is no beat's."""
     if key:
         ticks.taken_up(key)
-    now = clock.database_now()
-    for step in (*STEPS, *FORGETTING):
-        try:
-            step(now)
-        except Exception:  # one must not keep the others from being told
-            log.exception("telling failed")
+    _take(STEPS)
     for send in SENDING:
         try:
             send()
         except Exception:
             log.exception("sending failed")
+
+
+@shared_task(name="slotserve.forget")
+def forget() -> None:
+    """Every ten minutes: drop notices, deliveries and links that are long over."""
+    _take(FORGETTING)
+
+
+def _take(steps: Iterable[Callable[[datetime], object]]) -> None:
+    now = clock.database_now()
+    for step in steps:
+        try:
+            step(now)
+        except Exception:  # one must not keep the others from being taken
+            log.exception("step failed")

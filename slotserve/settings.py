@@ -240,7 +240,7 @@ CELERY_TIMEZONE = "UTC"
 SLOTSERVE_TICK_SECONDS = read_number("SLOTSERVE_TICK_SECONDS", 3.0, least=0.2)
 NOTICES_SECONDS = max(10.0, SLOTSERVE_TICK_SECONDS)
 USAGE_DAYS_SECONDS = 60.0
-AUDIT_SECONDS = 600.0
+FORGET_SECONDS = 600.0
 CELERY_BEAT_SCHEDULER = "slotserve.beat:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
     "plan": {
@@ -260,8 +260,13 @@ CELERY_BEAT_SCHEDULE = {
     },
     "audit": {
         "task": "slotserve.audit",
-        "schedule": AUDIT_SECONDS,
-        "options": {"queue": "plan", "expires": AUDIT_SECONDS},
+        "schedule": FORGET_SECONDS,
+        "options": {"queue": "plan", "expires": FORGET_SECONDS},
+    },
+    "forget": {
+        "task": "slotserve.forget",
+        "schedule": FORGET_SECONDS,
+        "options": {"queue": "plan", "expires": FORGET_SECONDS},
     },
 }
 

@@ -12,12 +12,16 @@ from pytest_django import Settings
 from lanes import clock, notices
 from lanes.models import Notice
 from lanes.notices import News
+from notices import links, outbox
+from notices.links import make_link
 from notices.mail import send_due
-from notices.models import Delivery
+from notices.models import Delivery, Link
 from notices.routing import route
+from notices.tasks import forget
 from tests import builders
 
 pytestmark = pytest.mark.django_db
+DAY = timedelta(days=1)
 NEWS = News("disk:1", "disk", "The disk of gpu1 is nearly full.", "Delete a model.")
 
 
@@ -48,11 +52,26 @@ def test_administrators_are_those_who_may_administer_and_still_exist() -> None:
     assert list(notices.administrators()) == [administrator]
 
 
-def test_old_notices_are_forgotten_when_a_new_one_comes() -> None:
+def test_what_is_long_over_is_forgotten_and_the_rest_stays() -> None:
     old = told()
-    Notice.objects.update(at=old.at - notices.KEPT - timedelta(days=1))
-    notices.tell_people([builders.person()], News("b", "b", "b"), clock.database_now())
-    assert not Notice.objects.filter(pk=old.pk).exists()
+    booking, now = builders.booking(), clock.database_now()
+    notices.tell_people([builders.person()], News("b", "b", "b"), now)
+    new = Notice.objects.exclude(pk=old.pk).get()
+    Delivery.objects.all().delete()
+    for state, sent in (("sent", None), ("waiting", now)):
+        Delivery.objects.create(
+            channel="push", notice=new, event="x", key="x", state=state, send_from=sent,
+            created_at=now - outbox.KEPT - DAY,
+        )  # fmt: skip
+    make_link(booking, Link.Action.RELEASE)
+    Link.objects.update(expires_at=now - links.KEPT - DAY)
+    make_link(booking, Link.Action.RELEASE)
+    Link.objects.filter(expires_at__gt=now - DAY).update(expires_at=now)
+    Notice.objects.filter(pk=old.pk).update(at=now - notices.KEPT - DAY)
+    forget()
+    assert list(Notice.objects.all()) == [new]
+    assert Delivery.objects.get().state == "waiting"
+    assert Link.objects.get().expires_at == now
 
 
 def test_a_notice_is_sent_once_by_e_mail(settings: Settings) -> None:
