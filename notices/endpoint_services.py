@@ -13,17 +13,16 @@ from lanes import audit, ticks
 from lanes.models import Subject
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from notices import chat
-from notices.endpoints import delivery_to
+from notices.endpoints import about, delivery_to
 from notices.events import Event
 from notices.models import Delivery, Endpoint, EndpointKind
-from notices.outbox import replay
+from notices.outbox import TEST, replay
 from notices.posting import url_objection
 from notices.sealed import sealed
 from notices.webhooks import new_secret
 
 log = logging.getLogger(__name__)
 LONGEST_NAME, LONGEST_URL = 100, 2000
-TEST = "test"
 
 
 @transaction.atomic
@@ -48,7 +47,7 @@ def add(
         events=sorted(set(events)),
         created_at=now,
     )
-    audit.note("endpoint.made", actor, _about(made), after=audit.facts_of(made, Subject.ENDPOINT))
+    audit.note("endpoint.made", actor, about(made), after=audit.facts_of(made, Subject.ENDPOINT))
     log.info("endpoint added endpoint=%s kind=%s by=%s", made.pk, kind, actor.pk)
     return made, secret
 
@@ -62,20 +61,23 @@ def change(
     events: Collection[str] | None = None,
     is_on: bool | None = None,
 ) -> Endpoint | Refusal:
-    """Change what is given. Refusals: not_administrator, bad_name, unknown_event."""
-    name = endpoint.name if name is None else name
-    events = endpoint.events if events is None else events
+    """Change what is given. Refusals: not_administrator, not_found, bad_name, unknown_event."""
+    held = Endpoint.objects.select_for_update().filter(pk=endpoint.pk).first()
+    if held is None:
+        return Refusal("not_found", _("This has been removed meanwhile."))
+    name = held.name if name is None else name
+    events = held.events if events is None else events
     refusal = _objection(actor, name, events)
     if refusal:
         return refusal
-    before = audit.facts_of(endpoint, Subject.ENDPOINT)
-    endpoint.name, endpoint.events = name.strip(), sorted(set(events))
-    endpoint.is_on = endpoint.is_on if is_on is None else is_on
-    endpoint.save(update_fields=["name", "events", "is_on"])
-    after = audit.facts_of(endpoint, Subject.ENDPOINT)
-    audit.note("endpoint.changed", actor, _about(endpoint), before=before, after=after)
-    log.info("endpoint changed endpoint=%s by=%s", endpoint.pk, actor.pk)
-    return endpoint
+    before = audit.facts_of(held, Subject.ENDPOINT)
+    held.name, held.events = name.strip(), sorted(set(events))
+    held.is_on = held.is_on if is_on is None else is_on
+    held.save(update_fields=["name", "events", "is_on"])
+    after = audit.facts_of(held, Subject.ENDPOINT)
+    audit.note("endpoint.changed", actor, about(held), before=before, after=after)
+    log.info("endpoint changed endpoint=%s by=%s", held.pk, actor.pk)
+    return held
 
 
 @transaction.atomic
@@ -84,7 +86,7 @@ def remove(endpoint: Endpoint, *, actor: User) -> Refusal | None:
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     log.info("endpoint removed endpoint=%s by=%s", endpoint.pk, actor.pk)
-    audit.note("endpoint.removed", actor, _about(endpoint))
+    audit.note("endpoint.removed", actor, about(endpoint))
     endpoint.delete()
     return None
 
@@ -109,10 +111,6 @@ def send_again(delivery: Delivery, *, actor: User, now: datetime) -> Delivery | 
         return Refusal("wrong_state", _("It waits to be sent already."))
     delivery.refresh_from_db()
     return delivery
-
-
-def _about(endpoint: Endpoint) -> audit.About:
-    return audit.About(Subject.ENDPOINT, endpoint.pk, endpoint.name)
 
 
 def _objection(actor: User, name: str, events: Collection[str]) -> Refusal | None:

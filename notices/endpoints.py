@@ -6,9 +6,11 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone, translation
 
-from lanes import ticks
+from lanes import audit, ticks
+from lanes.models import Subject
 from notices.events import Event
 from notices.models import Delivery, Endpoint
 from notices.payloads import Payload, iso
@@ -35,6 +37,19 @@ def announce(event: Event, key: str, payload: Payload, now: datetime) -> int:
         Delivery.objects.bulk_create(rows, ignore_conflicts=True)
         ticks.notices_soon()
     return len(rows)
+
+
+def switch_off(endpoint: Endpoint) -> None:
+    """Tell it nothing more, as it has said itself."""
+    with transaction.atomic():
+        if Endpoint.objects.filter(pk=endpoint.pk, is_on=True).update(is_on=False):
+            was, now = {"is_on": True}, {"is_on": False}
+            audit.note("endpoint.changed", None, about(endpoint), before=was, after=now)
+
+
+def about(endpoint: Endpoint) -> audit.About:
+    """It, for the audit trail."""
+    return audit.About(Subject.ENDPOINT, endpoint.pk, endpoint.name)
 
 
 def delivery_to(

@@ -112,13 +112,6 @@ def _booking(notice: Notice) -> Booking | None:
 
 
 def _context(notice: Notice, booking: Booking | None) -> dict[str, Any]:
-    links = _LINKS.get(notice.kind, ()) if booking is not None else ()
-    is_reachable = bool(settings.SLOTSERVE_WEB_URL)
-    made = {
-        action.value: page_url("once", make_link(booking, action))
-        for action in links
-        if booking is not None and is_reachable
-    }
     return {
         "notice": notice,
         "language": get_language(),
@@ -126,8 +119,16 @@ def _context(notice: Notice, booking: Booking | None) -> dict[str, Any]:
         "preferences": page_url("preferences"),
         "minutes": EXTEND_MINUTES,
         "is_offer": notice.kind == "offered",
-        **made,
+        **(_links(notice, booking) if booking is not None else {}),
     }
+
+
+def _links(notice: Notice, booking: Booking) -> dict[str, str]:
+    """What works without a log-in: for its owner, who may be another than a moment ago."""
+    if not settings.SLOTSERVE_WEB_URL or booking.owner_id != notice.recipient_id:
+        return {}
+    actions = _LINKS.get(notice.kind, ())
+    return {action.value: page_url("once", make_link(booking, action)) for action in actions}
 
 
 def _where(notice: Notice, booking: Booking | None) -> str:

@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
+
 from bookings.models import Booking, State
 from lanes.models import Notice
 from lanes.notices import News, tell_people
@@ -17,7 +19,7 @@ def tell_recoveries(now: datetime) -> int:
     """Tell of each booking whose own model is loaded after all; how many were told. One query when
     nothing has failed lately."""
     lately = Notice.objects.filter(at__gt=now - REMEMBERED, booking_id_for__isnull=False)
-    failed = list(lately.filter(kind=Event.FAILURE).select_related("recipient__preference"))
+    failed = _newest(lately.filter(kind=Event.FAILURE).select_related("recipient__preference"))
     if not failed:
         return 0
     known = set(lately.filter(kind=Event.RECOVERED).values_list("recipient_id", "key"))
@@ -28,6 +30,13 @@ def tell_recoveries(now: datetime) -> int:
         _tell(notice, bookings[notice.booking_id_for], now)
         for notice in failed
         if notice.booking_id_for in bookings and (notice.recipient_id, _key(notice)) not in known
+    )
+
+
+def _newest(failed: QuerySet[Notice]) -> list[Notice]:
+    """Of each person and booking: what failed in several ways runs again once."""
+    return list(
+        {(each.recipient_id, each.booking_id_for): each for each in failed.order_by("pk")}.values()
     )
 
 

@@ -84,7 +84,8 @@ def _note(read: Read, now: datetime) -> bool:
 def _tell_event(each: Due, read: Read, now: datetime) -> int:
     event, booking = Event(each.event), read.booking
     with site_words():
-        payload = booking_payload(booking, read.facts.sequence, words_of(event, booking))
+        words = words_of(event, booking, has_comment=False)
+        payload = booking_payload(booking, read.facts.sequence, words)
     announce(event, each.key, payload, now)
     return sum(_tell_person(person, each, read, now) for person in _people(event, read))
 

@@ -10,6 +10,7 @@ import secrets
 from datetime import datetime
 
 from lanes import clock
+from notices.endpoints import switch_off
 from notices.events import Channel
 from notices.models import Delivery, Endpoint
 from notices.outbox import SENT, Outcome, in_turn, refused, send_all, waiting
@@ -70,7 +71,7 @@ def _judged(answer: Answer, endpoint: Endpoint) -> Outcome:
     if 200 <= answer.status < 300:
         return Outcome(SENT.state, "", answer.status)
     if answer.status == GONE:
-        Endpoint.objects.filter(pk=endpoint.pk).update(is_on=False)
+        switch_off(endpoint)
         return Outcome(Delivery.State.FAILED, "gone: it is off now", answer.status)
     words = "redirects are not followed" if 300 <= answer.status < 400 else answer.text
     return refused(" ".join(words.split()), answer.status)

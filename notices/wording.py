@@ -20,8 +20,9 @@ class Words:
     advice: str = ""
 
 
-def words_of(event: str, booking: Booking) -> Words:
-    """What an event of a booking is in words."""
+def words_of(event: str, booking: Booking, *, has_comment: bool = True) -> Words:
+    """What an event of a booking is in words; what was said with a decision is for its owner and
+    administrators alone."""
     sentences = {
         "confirmed": _("Your booking of %(what)s on %(lane)s is confirmed: %(slot)s."),
         "changed": _("Your booking of %(what)s on %(lane)s is now: %(slot)s."),
@@ -44,7 +45,8 @@ def words_of(event: str, booking: Booking) -> Words:
             "Your slot with %(what)s on %(lane)s was released, as nobody sent a request in time; "
             "it ended at %(end)s."
         )
-    return Words(sentences[event] % _values(booking), _decision(event, booking) or _advice(event))
+    comment = _decision(event, booking) if has_comment else ""
+    return Words(sentences[event] % _values(booking), comment or _advice(event))
 
 
 def freed_words(lane: Lane, start: datetime, end: datetime) -> Words:

@@ -14,7 +14,7 @@ from bookings.models import Booking, Policy, State
 from lanes import clock
 from lanes.models import Maintenance, Notice, Order, Phase, Runtime
 from notices import preferences
-from notices.mail import send_due
+from notices.mail import message_of, send_due
 from notices.models import Delivery, Entry, Link
 from notices.recovered import tell_recoveries
 from notices.routing import route
@@ -138,6 +138,17 @@ def test_a_reminder_carries_links_and_is_not_sent_once_it_is_too_late(settings: 
     assert Delivery.objects.get(event="ending").state == "moot"
 
 
+def test_whose_slot_was_given_away_a_moment_ago_gets_no_links(settings: Settings) -> None:
+    settings.SLOTSERVE_WEB_URL = "https://gpu.example.org"
+    booking = booked(start=now() - HOUR, end=now() + timedelta(minutes=5))
+    look()
+    Booking.objects.update(owner=builders.person("heir"))
+    assert "/once/" not in str(message_of(Notice.objects.get(kind="ending")).body)
+    assert not Link.objects.exists()
+    Booking.objects.update(owner=booking.owner)
+    assert "/once/" in str(message_of(Notice.objects.get(kind="ending")).body)
+
+
 def test_whose_slot_goes_on_is_not_told_that_it_ends() -> None:
     booking = booked(start=now() - HOUR, end=now() + timedelta(minutes=5))
     builders.booking(
@@ -184,6 +195,23 @@ def test_who_was_told_of_a_failure_hears_that_it_runs() -> None:
     )  # fmt: skip
     assert tell_recoveries(now()) == 0
     serving(booking)
+    assert [tell_recoveries(now()), tell_recoveries(now())] == [1, 0]
+
+
+def test_what_failed_in_several_ways_runs_again_once_each_time() -> None:
+    booking = booked()
+
+    def fails(key: str) -> None:
+        Notice.objects.create(
+            recipient=booking.owner, key=key, kind="failure", sentence="It fails.", at=now(),
+            booking_id_for=booking.pk,
+        )  # fmt: skip
+
+    fails("failure:1:1:memory")
+    fails("failure:1:1:exit")
+    serving(booking)
+    assert [tell_recoveries(now()), tell_recoveries(now())] == [1, 0]
+    fails("failure:1:1:timeout")
     assert [tell_recoveries(now()), tell_recoveries(now())] == [1, 0]
 
 

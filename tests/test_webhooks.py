@@ -1,6 +1,7 @@
 """Webhooks and chat rooms: signed, to public addresses alone, whatever their receivers do."""
 
 import ipaddress
+import json
 import socket
 from datetime import timedelta
 from typing import Any
@@ -11,8 +12,9 @@ from django.test import Client
 from pytest_django import Settings
 from standardwebhooks import Webhook
 
+from bookings import services
 from lanes import clock
-from lanes.models import Notice
+from lanes.models import AuditEntry, Notice
 from lanes.refusals import Refusal
 from notices import chat, endpoint_services, posting, webhooks
 from notices.endpoints import announce
@@ -97,6 +99,59 @@ def test_one_that_is_off_or_wants_other_events_is_told_nothing() -> None:
     )
     say()
     assert not Delivery.objects.exists()
+
+
+def test_what_waits_for_one_that_is_switched_off_is_not_sent_but_a_test_is() -> None:
+    boss = builders.administrator()
+    with receiver() as there:
+        endpoint = added(there.url)
+        say()
+        endpoint_services.change(endpoint, actor=boss, is_on=False)
+        assert send() == len(there.posts) == 0
+        delivery = Delivery.objects.get()
+        assert (delivery.state, delivery.reason) == ("moot", "switched off")
+        endpoint_services.send_test(endpoint, actor=boss, now=clock.database_now())
+        assert send() == len(there.posts) == 1
+
+
+def test_one_that_says_it_is_gone_is_posted_to_no_more() -> None:
+    with receiver(410) as there:
+        added(there.url)
+        say("confirmed:1:0")
+        say("confirmed:2:0")
+        send()
+        assert len(there.posts) == 1
+    assert sorted(Delivery.objects.values_list("state", flat=True)) == ["failed", "moot"]
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.kind, entry.actor_name, entry.changes) == (
+        "endpoint.changed",
+        "",
+        [["is_on", True, False]],
+    )
+
+
+def test_who_changes_one_keeps_what_became_of_it_meanwhile() -> None:
+    boss = builders.administrator()
+    endpoint = added("https://example.org/")
+    seen = Endpoint.objects.get(pk=endpoint.pk)
+    endpoint_services.change(endpoint, actor=boss, is_on=False)
+    answer = endpoint_services.change(seen, actor=boss, name="renamed")
+    assert isinstance(answer, Endpoint)
+    assert (answer.name, answer.is_on) == ("renamed", False)
+    endpoint_services.remove(endpoint, actor=boss)
+    gone = endpoint_services.change(seen, actor=boss, name="again")
+    assert isinstance(gone, Refusal)
+    assert gone.code == "not_found"
+
+
+def test_what_was_said_with_a_decision_is_for_its_owner_alone() -> None:
+    added("https://example.org/", events=("approved",))
+    booking = builders.booking(state="pending", start=clock.database_now() + timedelta(hours=1))
+    tell_bookings(clock.database_now())
+    services.approve(booking, actor=builders.administrator(), comment="As you are ill.")
+    tell_bookings(clock.database_now())
+    assert "As you are ill." in Notice.objects.get(kind="approved").advice
+    assert "ill" not in json.dumps(Delivery.objects.get(endpoint__isnull=False).payload)
 
 
 # what the receiver does -> the delivery's state and status
