@@ -1,5 +1,6 @@
 """Waiting for time on lanes that are taken: joining, leaving, and confirming what was held."""
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -82,12 +83,12 @@ def places(now: datetime) -> list[Place]:
     """All who wait, in order, each with the place among those who wait for one of its lanes; who is
     before it but does not fit is passed over. Two queries."""
     rows = Waiting.objects.unserved(now).select_related("preset").prefetch_related("lanes")
-    found, before = list[Place](), list[set[int]]()
+    found, before = list[Place](), Counter[frozenset[int]]()  # thousands wait for few sets of lanes
     for each in rows:
-        lanes = {lane.pk for lane in each.lanes.all()}
-        number = 1 + sum(not lanes.isdisjoint(others) for others in before)
+        lanes = frozenset(lane.pk for lane in each.lanes.all())
+        number = 1 + sum(count for others, count in before.items() if not lanes.isdisjoint(others))
         found.append(Place(each, number))
-        before.append(lanes)
+        before[lanes] += 1
     return found
 
 
