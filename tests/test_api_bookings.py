@@ -233,19 +233,21 @@ def test_only_administrators_approve(lane: Lane, preset: Preset, client: APIClie
     assert answer.data["state"] == "confirmed"
 
 
-def test_what_a_booking_is_for_is_told_to_its_owner_and_administrators(
+def test_what_its_owner_did_with_a_booking_is_told_to_them_and_administrators(
     client: APIClient, lane: Lane, preset: Preset
 ) -> None:
     made = client.post(URL, wish(purpose="a paper"), format="json").data
-    shown = {
-        name: signed_in(user).get(f"{URL}{made['id']}/").data["purpose"]
-        for name, user in [
-            ("member", builders.person("member")),
-            ("administrator", builders.administrator()),
-        ]
-    }
-    assert made["purpose"] == "a paper"
-    assert shown == {"member": "", "administrator": "a paper"}
+    came = clock.database_now()
+    Booking.objects.update(first_request_at=came, lapse="no_show", decision_comment="Go on.")
+
+    def seen(name: str) -> list[Any]:
+        shown = signed_in(User.objects.get(username=name)).get(f"{URL}{made['id']}/").data
+        names = ("purpose", "decision_comment", "first_request_at", "lapse")
+        return [bool(shown[each]) for each in names]
+
+    builders.person("member"), builders.administrator()
+    assert seen("owner") == seen("administrator") == [True] * 4
+    assert seen("member") == [False] * 4
 
 
 def made(owner: User, lane: Lane) -> str:

@@ -30,6 +30,9 @@ Service = Callable[..., Booking | Refusal]
 NO_LANE = "There is no lane of this name: lanes/ lists those that there are."
 
 
+HIDDEN = {"purpose": "", "decision_comment": "", "first_request_at": None, "lapse": ""}
+
+
 class BookingSerializer(serializers.ModelSerializer[Booking]):
     """A booking; `status` is derived from state and time."""
 
@@ -37,8 +40,6 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
     owner = serializers.CharField(source="owner.username")
     preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
     status = serializers.SerializerMethodField()
-    purpose = serializers.SerializerMethodField()
-    decision_comment = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()
     shared_with = serializers.SerializerMethodField()
 
@@ -66,18 +67,17 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
             "shared_with",
             "warnings",
         )
+        read_only_fields = fields
+
+    def to_representation(self, booking: Booking) -> dict[str, Any]:
+        """All of it for its owner and administrators."""
+        shown: dict[str, Any] = super().to_representation(booking)
+        is_all = booking.is_changeable_by(self.context["request"].user)
+        return shown if is_all else shown | HIDDEN
 
     def get_warnings(self, booking: Booking) -> list[str]:
         """What may go wrong, in sentences; it is booked all the same."""
         return fitting.warnings(booking.lane, booking.preset)
-
-    def get_purpose(self, booking: Booking) -> str:
-        """For the owner and administrators; empty for others."""
-        return booking.purpose_for(self.context["request"].user)
-
-    def get_decision_comment(self, booking: Booking) -> str:
-        """What was said with the decision; for the owner and administrators."""
-        return booking.decision_comment_for(self.context["request"].user)
 
     def get_shared_with(self, booking: Booking) -> list[str]:
         """Names, for its owner, administrators and those who are among them; else none."""
