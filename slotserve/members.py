@@ -13,6 +13,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from bookings import services, waitlist
@@ -78,11 +79,10 @@ def remove_member(person: User, *, actor: User, releases: bool) -> Removed | Ref
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
     with transaction.atomic():
-        administrators = _lock_administrators()
+        held, administrators = _lock(person)
         refusal = _removal_objection(person, administrators, actor)
         if refusal:
             return refusal
-        held = User.objects.select_for_update(no_key=True).get(pk=person.pk)
         if held.is_active:
             audit.note("member.removed", actor, about_member(held))
         revoked = _shut_out(held)
@@ -102,8 +102,7 @@ def about_member(person: User) -> audit.About:
 
 def _save(person: User, wish: Member, groups: Sequence[Group], actor: User) -> User | Refusal:
     with transaction.atomic():
-        administrators = _lock_administrators()
-        held = User.objects.select_for_update(no_key=True).get(pk=person.pk)
+        held, administrators = _lock(person)
         before = audit.facts_of(held, Subject.MEMBER)
         refusal = _power_objection(held, wish, administrators, actor) or _take(held, wish)
         if refusal:
@@ -117,10 +116,14 @@ def _save(person: User, wish: Member, groups: Sequence[Group], actor: User) -> U
     return held
 
 
-def _lock_administrators() -> set[int]:
-    """Those who may log in; two who remove each other come one after the other."""
-    found = User.objects.select_for_update(no_key=True).filter(is_staff=True, is_active=True)
-    return set(found.order_by("pk").values_list("pk", flat=True))
+def _lock(person: User) -> tuple[User, set[int]]:
+    """The person as it is now, and the administrators who may log in: two who remove each other
+    come one after the other. All by primary key, as bookings lock members."""
+    concerned = Q(is_staff=True, is_active=True) | Q(pk=person.pk)
+    rows = User.objects.select_for_update(no_key=True).filter(concerned).order_by("pk")
+    held = {row.pk: row for row in rows}
+    administrators = {pk for pk, row in held.items() if row.is_staff and row.is_active}
+    return held[person.pk], administrators
 
 
 def _removal_objection(person: User, administrators: set[int], actor: User) -> Refusal | None:

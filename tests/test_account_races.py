@@ -5,8 +5,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from bookings import services
 from bookings.models import Booking
@@ -18,8 +20,12 @@ from slotserve.members import Member, Removed, remove_member, save_member
 from slotserve.models import Invitation
 from tests import builders
 from tests.at_once import at_once
+from tests.fleet import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
+on_postgres = pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="NOT TESTED: SLOTSERVE_TEST_POSTGRES is not set"
+)
 ROUNDS = 5
 
 
@@ -56,6 +62,29 @@ def test_two_who_choose_the_same_name_at_once_are_not_both_taken() -> None:
         links = invitation(chief), invitation(chief)
         answers = at_once(*(joining(link, f"ada-{turn}") for link in links))
         assert codes(answers) == ["", "name_taken"]
+
+
+@on_postgres
+@pytest.mark.postgres
+def test_members_are_locked_by_key_when_one_is_removed() -> None:
+    alice, chief = builders.person("alice"), builders.administrator()
+    assert alice.pk < chief.pk
+    lock = "SELECT 1 FROM auth_user WHERE id = %s FOR NO KEY UPDATE"
+    waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ILIKE %s"
+    plain = connection.get_connection_params() | {"cursor_factory": None}
+    with psycopg.connect(**plain) as transfer, psycopg.connect(**plain, autocommit=True) as seen:
+
+        def give() -> None:
+            """To the administrator, as a transfer does; the first lock is taken already."""
+            try:
+                until(lambda: seen.execute(waits, ["%auth_user%"]).fetchone() is not None)
+                transfer.execute(f"{lock} NOWAIT", [chief.pk])
+            finally:
+                transfer.rollback()
+
+        transfer.execute(lock, [alice.pk])
+        remove = partial(remove_member, alice, actor=chief, releases=True)
+        assert isinstance(at_once(remove, give)[0], Removed)
 
 
 def test_whoever_is_removed_while_she_books_keeps_nothing() -> None:
