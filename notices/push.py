@@ -52,9 +52,14 @@ UNUSABLE = Refusal("bad_subscription", said("This is no subscription that browse
 
 def send_pushes() -> int:
     """Push what is due, in turn; how many were taken."""
-    return in_turn(
-        Channel.PUSH, lambda: send_all(waiting(Channel.PUSH, clock.database_now()), send)
-    )
+    return in_turn(Channel.PUSH, send_due)
+
+
+def send_due() -> int:
+    """Push what is due, a few at most; how many were taken. Nothing is claimed while our key cannot
+    be used: that uses no attempts up."""
+    due = waiting(Channel.PUSH, clock.database_now())
+    return send_all(due, send) if due and public_key() else 0
 
 
 def subscribe(
@@ -103,10 +108,6 @@ def send(delivery: Delivery) -> Outcome:
     text = opened(subscription.sealed)
     if text is None:
         return Outcome(Delivery.State.FAILED, "SLOTSERVE_TABLE_KEYS have changed")
-    try:
-        _vapid()
-    except KEY_TROUBLES as error:
-        return refused(f"{KEY_FILE} cannot be used: {type(error).__name__}")
     told = json.loads(text)
     body = WebPusher(told).encode(_payload(notice), content_encoding="aes128gcm")["body"]
     try:

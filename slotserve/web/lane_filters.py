@@ -9,7 +9,6 @@ from django.utils.translation import gettext_lazy as _
 
 from slotserve.overview import LaneOverview
 
-FEW = 6  # lanes that need no search
 SHOWN = {"": _("All"), "free": _("Free now"), "mine": _("Mine")}
 LONGEST = 100  # characters of a search
 
