@@ -24,7 +24,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Have the host send the trial request."""
+    """Have the host send the trial request, unless it is at it."""
 
     load_seconds: float | None
 
@@ -52,7 +52,6 @@ def next_of(seen: Seen, now: datetime) -> Step | None:
         return End(Outcome.INTERRUPTED, seen.load_seconds, why=seen.why_not)
     if not seen.is_ready:
         return None
-    if seen.trial_asked_at is None:
-        return Ask(seen.load_seconds)
-    is_in_vain = now - seen.trial_asked_at > PATIENCE
-    return End(Outcome.PASSED, seen.load_seconds) if is_in_vain else None
+    if seen.trial_asked_at is not None and now - seen.trial_asked_at > PATIENCE:
+        return End(Outcome.PASSED, seen.load_seconds)
+    return Ask(seen.load_seconds)  # again at each look: a message may be lost

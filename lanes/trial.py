@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ MOST_TOKENS = 16
 MOST_RATE = 10**6  # tokens a second; more is no rate
 PROMPT = "Count from one to twenty in words: one, two, three,"
 ABLE = "completion"
+_begun: set[int] = set()  # a host has one worker
+_begun_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,18 @@ class Trial:
 
 
 def run(test_pk: int) -> None:
-    """Ask the server of this test load once, and write down what came of it."""
+    """Ask the server of this test load, unless that goes on, and write down what came of it."""
+    with _begun_lock:
+        if test_pk in _begun:
+            return
+        _begun.add(test_pk)
+    try:
+        _run(test_pk)
+    finally:
+        _begun.discard(test_pk)
+
+
+def _run(test_pk: int) -> None:
     test = TestLoad.objects.filter(pk=test_pk, ended_at=None, trial_ended_at=None).first()
     if test is None or test.trial_asked_at is None:
         return

@@ -60,7 +60,7 @@ FAILURE = PresetFailure(count=1, reason="no memory")
     [
         (seen(), None),
         (seen(is_ready=True, load_seconds=3.0), Ask(3.0)),
-        (seen(is_ready=True, trial_asked_at=builders.NOON), None),
+        (seen(is_ready=True, trial_asked_at=builders.NOON, load_seconds=3.0), Ask(3.0)),
         (
             seen(is_ready=True, trial_asked_at=builders.NOON - PATIENCE - HOUR, load_seconds=3.0),
             End(Outcome.PASSED, 3.0),
@@ -405,6 +405,26 @@ def test_answers_are_read(answer: bytes, expected: trial.Trial) -> None:
 def test_what_makes_no_completions_is_not_asked(lane: Lane) -> None:
     runtime = running(lane, current(builders.preset()), Phase.READY, capabilities=["embedding"])
     assert trial.ask(runtime).note == "no-completions"
+
+
+def test_however_often_the_host_is_told_it_asks_once_at_a_time(
+    lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset = builders.preset()
+    test = begun(lane, preset)
+    running(lane, current(preset), Phase.READY, capabilities=["completion"])
+    TestLoad.objects.update(trial_asked_at=clock.database_now())
+    asked: list[int] = []
+
+    def ask(_: Runtime) -> trial.Trial:
+        asked.append(test.pk)
+        trial.run(test.pk)  # told again meanwhile
+        return trial.Trial(note="no-answer")
+
+    monkeypatch.setattr(trial, "ask", ask)
+    trial.run(test.pk)
+    trial.run(test.pk)
+    assert asked == [test.pk]
 
 
 def test_a_server_that_is_not_there_gives_no_rate(lane: Lane) -> None:
