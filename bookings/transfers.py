@@ -51,7 +51,8 @@ def _transfer(to_pk: int, held: Held) -> Answer:
     if refusal:
         return refusal
     booking.owner, booking.owner_since, booking.series = to, held.now, None
-    booking.save(update_fields=["owner", "owner_since", "series"])
+    booking.first_request_at = None  # whether its new owner comes is to be seen
+    booking.save(update_fields=["owner", "owner_since", "series", "first_request_at"])
     booking.shares.all().delete()
     _tell(held, giver)
     return booking

@@ -133,6 +133,16 @@ class TestNoShows:
         booking.refresh_from_db()
         assert booking.first_request_at == at(3)
 
+    def test_whoever_is_given_it_in_progress_is_to_come_too(
+        self, booking: Booking, moment: Moment
+    ) -> None:
+        served(booking, ready=0)
+        note_first_requests({booking.pk: at(3)})
+        moment.set(20)
+        done(services.transfer(booking, actor=booking.owner, to=builders.person("heir")))
+        assert release_no_shows(moment.set(49), all_silent) == 0
+        assert release_no_shows(moment.set(50), all_silent) == 1
+
     def test_usage_records_of_the_booking_are_showing_up(
         self, booking: Booking, owner: User
     ) -> None:
