@@ -183,6 +183,17 @@ def test_a_link_does_its_thing_once_and_only_when_asked(
     assert Booking.objects.get(pk=booking.pk).end == after.end
 
 
+def test_a_slot_that_has_not_begun_is_cancelled_and_that_is_said(
+    client: Client, owner: User
+) -> None:
+    soon = clock.database_now() + timedelta(minutes=9)
+    booking = builders.booking(owner=owner, start=soon)
+    answer = client.post(f"/once/{links.make_link(booking, Link.Action.RELEASE)}/")
+    assert Booking.objects.get(pk=booking.pk).state == "cancelled"
+    assert "It is cancelled" in answer.content.decode()
+    assert "It ended" not in answer.content.decode()
+
+
 def test_what_is_refused_is_said_and_uses_nothing_up(client: Client, owner: User) -> None:
     booking = running(owner)
     where = f"/once/{links.make_link(booking, Link.Action.EXTEND)}/"

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from bookings.models import State
+from bookings.models import Booking, State
 from lanes.refusals import Refusal
 from notices import links
 from notices.models import Link
@@ -41,12 +41,19 @@ def page(request: HttpRequest, secret: str) -> HttpResponse:
         done = links.use(secret)
         if isinstance(done, Refusal):
             return _answer(request, {**context, "refusal": done.words}, 409)
-        words = _("The slot ends now at %(end)s.") if link.minutes else _("It ended at %(end)s.")
-        if link.action == link.Action.CONFIRM:
-            words = _("It is booked until %(end)s.")
-        if context["lets_go"]:
-            words = _("It is free for the next who waits.")
+        words = _done(link, done, lets_go=bool(context["lets_go"]))
         return _answer(request, {**context, "done": words % {"end": moment(done.end)}}, 200)
+
+
+def _done(link: Link, booking: Booking, *, lets_go: bool) -> str:
+    """What has happened to it; `end` is when it ends."""
+    if lets_go:
+        return _("It is free for the next who waits.")
+    if booking.state == State.CANCELLED:
+        return _("It is cancelled: others can have the time.")
+    if link.action == Link.Action.CONFIRM:
+        return _("It is booked until %(end)s.")
+    return _("The slot ends now at %(end)s.") if link.minutes else _("It ended at %(end)s.")
 
 
 def _answer(request: HttpRequest, context: dict[str, object], status: int) -> HttpResponse:
