@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from bookings.models import Booking
 from lanes import clock
+from lanes.models import Lane
 from lanes.refusals import Refusal
 from notices import links, preferences
 from notices.events import Channel, Event
@@ -192,6 +193,18 @@ def test_a_slot_that_has_not_begun_is_cancelled_and_that_is_said(
     assert Booking.objects.get(pk=booking.pk).state == "cancelled"
     assert "It is cancelled" in answer.content.decode()
     assert "It ended" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(("asks", "words"), [(False, "It is booked"), (True, "waits for an adm")])
+def test_a_hold_that_must_be_approved_is_not_told_to_be_booked(
+    client: Client, owner: User, asks: bool, words: str
+) -> None:
+    now = clock.database_now()
+    until = now + timedelta(minutes=9)
+    booking = builders.booking(owner=owner, start=until, state="held", held_until=until)
+    Lane.objects.update(needs_approval=asks)
+    answer = client.post(f"/once/{links.make_link(booking, Link.Action.CONFIRM)}/")
+    assert words in answer.content.decode()
 
 
 def test_what_is_refused_is_said_and_uses_nothing_up(client: Client, owner: User) -> None:

@@ -51,6 +51,8 @@ def _done(link: Link, booking: Booking, *, lets_go: bool) -> str:
         return _("It is free for the next who waits.")
     if booking.state == State.CANCELLED:
         return _("It is cancelled: others can have the time.")
+    if booking.state == State.PENDING:
+        return _("It waits for an administrator's approval.")
     if link.action == Link.Action.CONFIRM:
         return _("It is booked until %(end)s.")
     return _("The slot ends now at %(end)s.") if link.minutes else _("It ended at %(end)s.")
