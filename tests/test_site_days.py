@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookings.site_days import day_parts, grid_after, grid_before, is_on_grid, midnight, week_of
+from bookings.site_days import day_parts, grid_after, grid_before, is_on_grid, week_of
+from bookings.wall_clock import day_start
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu")
 zones = st.sampled_from([ZoneInfo(name) for name in ZONES])
@@ -34,7 +35,7 @@ HOUR = 3600.0
 )
 def test_a_day_is_as_long_as_it_really_is(zone: str, day: date, hours: float) -> None:
     there = ZoneInfo(zone)
-    start, end = midnight(day, there), midnight(day + timedelta(days=1), there)
+    start, end = day_start(day, there), day_start(day + timedelta(days=1), there)
     assert (end - start).total_seconds() == hours * HOUR
     assert list(day_parts(start, end, there)) == [(day, hours * HOUR)]
 
