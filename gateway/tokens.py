@@ -68,19 +68,26 @@ def create_token(  # noqa: PLR0913 - what is wished, all by name
         session=session,
         **asdict(rate_limits),
     )
-    _write(token, lanes)
+    refusal = _write(token, lanes)
+    if refusal:
+        return refusal
     log.info("token made token=%s owner=%s scopes=%s", token.pk, owner.pk, token.scopes)
     return token, text
 
 
 @transaction.atomic
-def _write(token: ApiToken, lanes: Sequence[Lane]) -> None:
+def _write(token: ApiToken, lanes: Sequence[Lane]) -> Refusal | None:
+    """The owner's row is locked, so that whoever removes them now finds the token."""
+    row = User.objects.select_for_update(no_key=True).filter(pk=token.owner.pk, is_active=True)
+    if not row.exists():
+        return _inactive(token.owner)
     token.save()
     token.lanes.set(lanes)
     if not token.session:
         after = audit.facts_of(token, Subject.TOKEN)
         audit.note("token.made", token.owner, about_token(token, token.owner), after=after)
     ticks.plan_soon()
+    return None
 
 
 def revoke(token: ApiToken, *, actor: User) -> Refusal | None:
@@ -135,14 +142,16 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _inactive(owner: User) -> Refusal:
+    words = said("{owner} may not log in: activate them first.", owner=owner.username)
+    return Refusal("owner_inactive", words)
+
+
 def _objection(
     owner: User, name: str, expires_at: datetime | None, now: datetime
 ) -> Refusal | None:
     if not owner.is_active:
-        return Refusal(
-            "owner_inactive",
-            said("{owner} may not log in: activate them first.", owner=owner.username),
-        )
+        return _inactive(owner)
     if not name or len(name) > LONGEST_NAME:
         return Refusal(
             "bad_name",

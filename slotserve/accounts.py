@@ -54,6 +54,11 @@ class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
         """Whether a stranger may make an account."""
         return bool(settings.SLOTSERVE_OPEN_SIGNUP)
 
+    def set_password(self, user: User, password: str) -> None:
+        """Write the password alone: the person may be removed, or lose rights, meanwhile."""
+        user.set_password(password)
+        user.save(update_fields=["password"])
+
     def login(self, request: HttpRequest, user: User) -> None:
         """Log in, all factors shown; of administrators it is noted."""
         super().login(request, user)
