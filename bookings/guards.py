@@ -10,7 +10,14 @@ from enum import Enum, auto
 
 import psycopg
 from django.apps import AppConfig, apps
-from django.db import DEFAULT_DB_ALIAS, Error, IntegrityError, connections, transaction
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    Error,
+    IntegrityError,
+    OperationalError,
+    connections,
+    transaction,
+)
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, TABLE
@@ -56,6 +63,8 @@ _BUSY_STATES = {
     "57014",  # statement timeout
     "23503",  # what the booking names was deleted meanwhile
 }
+_TWIN_STATE = "23505"
+_TWIN_CODES = {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
 _BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -64,15 +73,24 @@ class Verdict(Enum):
 
     OVERLAP = auto()
     BUSY = auto()
+    TWIN = auto()  # somebody else made the same at the same moment
     OTHER = auto()
 
 
 def verdict(error: Error) -> Verdict:
-    """Tell an overlap and a database that is busy from errors that nobody expected."""
+    """Tell an overlap, a database that is busy and a twin from errors that nobody expected."""
     cause = error.__cause__
     if isinstance(cause, psycopg.Error):
         return _of_postgresql(cause)
     return _of_sqlite(cause) if isinstance(cause, sqlite3.Error) else Verdict.OTHER
+
+
+def is_chance(error: Exception) -> bool:
+    """Whether the database refused for what others did at the same moment: to try again tells."""
+    if isinstance(error, OperationalError):
+        return True
+    chances = {Verdict.OVERLAP, Verdict.BUSY, Verdict.TWIN}
+    return isinstance(error, IntegrityError) and verdict(error) in chances
 
 
 def guards_present(alias: str = DEFAULT_DB_ALIAS) -> bool:
@@ -143,6 +161,8 @@ def _has_exclusion(connection: BaseDatabaseWrapper) -> bool:
 def _of_postgresql(cause: psycopg.Error) -> Verdict:
     if cause.sqlstate == "23P01" and cause.diag.constraint_name == OVERLAP_CONSTRAINT:
         return Verdict.OVERLAP
+    if cause.sqlstate == _TWIN_STATE:
+        return Verdict.TWIN
     return Verdict.BUSY if cause.sqlstate in _BUSY_STATES else Verdict.OTHER
 
 
@@ -150,6 +170,8 @@ def _of_sqlite(cause: sqlite3.Error) -> Verdict:
     code = cause.sqlite_errorcode
     if code == sqlite3.SQLITE_CONSTRAINT_TRIGGER and str(cause) == OVERLAP_TEXT:
         return Verdict.OVERLAP
+    if code in _TWIN_CODES:
+        return Verdict.TWIN
     is_gone = code == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
     # The low byte is the primary code: SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY.
     return Verdict.BUSY if is_gone or code & 0xFF in _BUSY_CODES else Verdict.OTHER

@@ -6,8 +6,8 @@ import re
 from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import DataError, OperationalError
+from django.contrib.auth.models import Group, User
+from django.db import DataError, OperationalError, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -71,6 +71,41 @@ def test_a_nul_in_an_address_is_a_400(client: Client, path: str) -> None:
     assert client.get(path).status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/x-www-form-urlencoded; charset=utf-16", b"a=b"),
+        ("application/x-www-form-urlencoded; charset=nothing", b"a=b"),
+        ("application/x-www-form-urlencoded", b"&".join([b"a=b"] * 2000)),
+        ("application/x-www-form-urlencoded", b"a=" + b"x" * 3 * 2**20),
+        ("multipart/form-data", b"a=b"),
+        ("multipart/form-data; boundary=", b"a=b"),
+        ("multipart/form-data; boundary=\xe9", b"a=b"),
+        ("multipart/form-data; boundary=x", b"a=" + b"b" * 2000),
+        ("multipart/form-data; boundary=x; charset=utf-16", b"--x\r\n\r\n--x--"),
+        (
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="a"\r\n'
+            b"Content-Transfer-Encoding: base64\r\n\r\n!!!!!\r\n--x--",
+        ),
+    ],
+)
+def test_a_form_that_cannot_be_read_is_no_crash(kind: str, body: bytes) -> None:
+    client = Client(raise_request_exception=False, enforce_csrf_checks=True)
+    client.cookies["csrftoken"] = "a" * 32  # without it nobody looks into the form
+    for path in ("/book/", "/accounts/login/", "/once/x/"):
+        answer = client.generic("POST", path, body, content_type=kind)
+        assert 400 <= answer.status_code < 500, path
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63, 10**40])
+def test_a_choice_of_a_number_that_no_row_has_is_a_400(owner: User, number: int) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(builders.administrator())
+    form = {"username": "owner", "groups": str(number)}
+    assert client.post(f"/administration/members/{owner.pk}/", form).status_code == 400
+
+
 @pytest.mark.parametrize("path", ["/", "/accounts/login/", "/admin/login/", "/api/v1/me/"])
 def test_a_nul_in_a_cookie_is_a_400_for_anybody(path: str) -> None:
     answer = Client(raise_request_exception=False).get(path, HTTP_COOKIE=f"sessionid={NUL_COOKIE}")
@@ -132,14 +167,27 @@ def test_a_busy_database_is_a_503_with_retry_after(
     assert (answer.status_code, answer["Retry-After"]) == (503, "1")
 
 
+@pytest.mark.parametrize("error", [DataError("out of range"), OverflowError("int too large")])
 def test_a_value_that_the_database_refuses_is_a_400(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def refuses(*_: object) -> None:
-        raise DataError("out of range")
+        raise error
 
     monkeypatch.setattr("slotserve.web.lanes.recent_events", refuses)
     assert client.get("/lanes/demo/").status_code == 400
+
+
+def test_what_another_made_at_the_same_moment_is_a_503(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def makes_a_twin(*_: object) -> None:
+        with transaction.atomic():
+            Group.objects.bulk_create([Group(name="team"), Group(name="team")])
+
+    monkeypatch.setattr("slotserve.web.lanes.recent_events", makes_a_twin)
+    answer = client.get("/lanes/demo/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
 
 
 def test_a_foreign_host_name_is_one_line_in_the_log() -> None:

@@ -1,17 +1,20 @@
 """REST against clumsy and hostile clients: a clear 4xx in JSON, and nothing done."""
 
 import json
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import DataError
+from django.db import DataError, IntegrityError
 from django.test import Client
 from rest_framework.test import APIClient
 
 from bookings import services
 from bookings.models import Booking
+from gateway import tokens
 from lanes.models import Lane
 from slotserve.asgi import Handler
 from tests import builders
@@ -143,6 +146,34 @@ def test_what_the_database_refuses_is_the_clients_mistake(
     wish = {"lane": "demo", "preset": "smollm2", "end": "2099-01-01T00:00:00Z"}
     assert _refused(client.post(BOOKINGS, wish, format="json")) == "invalid"
     assert not Booking.objects.exists()
+
+
+def test_what_another_deleted_or_made_at_the_same_moment_is_a_503(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As PostgreSQL says it."""
+
+    def refuses(error: type[psycopg.Error]) -> Callable[..., None]:
+        def create_token(**_: object) -> None:
+            raise IntegrityError("no such row, or twice") from error("…")
+
+        return create_token
+
+    wish = {"name": "x", "scopes": ["read"]}
+    for error in (psycopg.errors.ForeignKeyViolation, psycopg.errors.UniqueViolation):
+        monkeypatch.setattr(tokens, "create_token", refuses(error))
+        assert _refused(client.post("/api/v1/tokens/", wish, format="json"), 503) == "busy"
+
+
+def test_a_number_that_no_database_can_keep_is_refused(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(**_: object) -> None:
+        raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    monkeypatch.setattr(tokens, "create_token", refuses)
+    wish = {"name": "x", "scopes": ["read"]}
+    assert _refused(client.post("/api/v1/tokens/", wish, format="json")) == "invalid"
 
 
 def test_a_crash_is_told_in_json_and_without_its_reason(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import DataError, OperationalError
+from django.db import DataError
 from django.utils.translation import gettext as _
 from rest_framework import exceptions, status
 from rest_framework.response import Response
@@ -13,6 +13,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler
 
 from bookings.deleting import InTheWay
+from bookings.guards import is_chance
 from bookings.refusals import BrokenRule, Interval, Offering, RulesBroken
 from lanes.plain_words import plain
 from lanes.refusals import Refusal
@@ -76,11 +77,14 @@ def refusal_body(refusal: Refusal) -> dict[str, Any]:
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """DRF's exception handler: one shape for all, and nothing a client sends is a 500."""
-    if isinstance(error, OperationalError):
+    if is_chance(error):
         return refuse(Refusal("busy", _("The database is busy: try again in a second.")))
     if isinstance(error, DataError):  # PostgreSQL, of a text with a NUL
         log.warning("value refused by the database", exc_info=error)
         return refuse(Refusal("invalid", _("A value holds a character that no text may have.")))
+    if isinstance(error, OverflowError):  # SQLite, of a number of more than 64 bits
+        log.warning("value refused by the database", exc_info=error)
+        return refuse(Refusal("invalid", _("A number is too large.")))
     if isinstance(error, RequestDataTooBig):
         body = {"code": "request_too_large", "detail": "This body is too large for this address."}
         return Response(body, status=status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)

@@ -1,6 +1,8 @@
 """Below /api/ every answer is JSON, also where no view of ours was reached."""
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.core.exceptions import BadRequest, SuspiciousOperation
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
 from django.utils.translation import gettext as _
 from django.views import defaults
 from drf_spectacular.utils import extend_schema
@@ -37,6 +39,7 @@ class NotFoundView(APIView):
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler400."""
+    _leave_form_unread(request)
     return unreadable(request.path) or defaults.bad_request(request, exception)
 
 
@@ -44,6 +47,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     """handler403."""
     if request.path.startswith(ROOT):
         return _json(403, "permission_denied", _("You may not do this."))
+    _leave_form_unread(request)
     return defaults.permission_denied(request, exception)
 
 
@@ -51,6 +55,7 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler404."""
     if request.path.startswith(ROOT):
         return _json(404, "not_found", NOTHING_HERE)
+    _leave_form_unread(request)
     return defaults.page_not_found(request, exception)
 
 
@@ -58,12 +63,24 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """handler500."""
     if request.path.startswith(ROOT):
         return _json(500, "error", _("Something went wrong here; it has been logged."))
+    _leave_form_unread(request)
     return defaults.server_error(request)
 
 
 def unreadable(path: str) -> HttpResponse | None:
     """400 in JSON for an address below /api/; None elsewhere."""
     return _json(400, "bad_request", UNREADABLE) if path.startswith(ROOT) else None
+
+
+def _leave_form_unread(request: HttpRequest) -> None:
+    """A form that could not be read is none for Django's pages of errors: they look into it again,
+    for its CSRF token, and would fail as the page did."""
+    if request.method != "POST":
+        return
+    try:
+        request.POST  # noqa: B018 - reads it
+    except (SuspiciousOperation, BadRequest, MultiPartParserError, UnreadablePostError):
+        request.POST = QueryDict()
 
 
 def _json(code: int, name: str, words: str) -> HttpResponse:
