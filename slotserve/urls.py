@@ -86,7 +86,7 @@ urlpatterns = [
     re_path(r"^bookings/(?P<pk>\d{1,18})/load/$", booking.load, name="booking-load"),
     re_path(r"^bookings/(?P<pk>\d{1,18})/share/$", booking.share, name="booking-share"),
     re_path(r"^bookings/(?P<pk>\d{1,18})/unshare/$", booking.end_share, name="booking-unshare"),
-    re_path(r"^bookings/(?P<pk>\d{1,18})/transfer/$", booking.transfer, name="booking-transfer"),
+    re_path(r"^bookings/(?P<pk>\d{1,18})/transfer/$", booking.transfer, name="give-booking"),
     re_path(
         r"^bookings/(?P<pk>\d{1,18})/series/release/$",
         booking_series.release,

@@ -139,7 +139,7 @@ NO_PAGES = {
     "forget-model preset-of-model lane-default delete-policy dismiss-announcement "
     "end-announcement set_language remove-member rename-group remove-group revoke-invitation "
     "leave end-maintenance change-maintenance slot-token booking-end booking-share "
-    "booking-unshare booking-transfer",
+    "booking-unshare give-booking",
     "a part of a page": "use lane-gpus lane-gpu-day expect preview-new-preset preview-preset "
     "announcements-now booking-load",
     "read by programs": "events icon calendar-events calendar-feed calendar-file push-worker "

@@ -7,8 +7,6 @@ from rest_framework import mixins, serializers, viewsets
 from gateway.models import Scope
 from lanes.audit import changes_of
 from lanes.models import AuditEntry
-from slotserve.api.members import ForAdministrators
-from slotserve.api.permissions import HasScope
 from slotserve.audit_question import NAMES, read_audit_question
 
 
@@ -42,7 +40,6 @@ class AuditViewSet(
     serializer_class = AuditEntrySerializer
     lookup_value_regex = r"\d{1,18}"
     read_scope = Scope.ADMIN
-    permission_classes = (HasScope, ForAdministrators)
     filters = NAMES
 
     def get_queryset(self) -> QuerySet[AuditEntry]:

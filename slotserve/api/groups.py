@@ -13,8 +13,6 @@ from gateway.models import Scope
 from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody
 from slotserve.api.errors import refuse
-from slotserve.api.members import ForAdministrators
-from slotserve.api.permissions import HasScope
 from slotserve.groups import LONGEST_NAME, delete_group, groups, save_group
 
 
@@ -42,7 +40,6 @@ class GroupViewSet(
 
     queryset = Group.objects.none()
     serializer_class = GroupSerializer
-    permission_classes = (HasScope, ForAdministrators)
     lookup_value_regex = r"\d{1,18}"
     read_scope = write_scope = Scope.ADMIN
 

@@ -16,8 +16,6 @@ from lanes.refusals import Refusal
 from slotserve import invitations
 from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
-from slotserve.api.members import ForAdministrators
-from slotserve.api.permissions import HasScope
 from slotserve.models import Invitation, InvitationState
 
 
@@ -71,7 +69,6 @@ class InvitationViewSet(
 
     queryset = Invitation.objects.select_related("created_by", "used_by").prefetch_related("groups")
     serializer_class = InvitationSerializer
-    permission_classes = (HasScope, ForAdministrators)
     lookup_value_regex = r"\d{1,18}"
     read_scope = write_scope = Scope.ADMIN
 

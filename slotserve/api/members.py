@@ -5,30 +5,18 @@ from typing import Any, cast
 
 from django.contrib.auth.models import Group, User
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, permissions, serializers, viewsets
+from rest_framework import mixins, serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.limits import RateLimits, own_limits, set_member_limits
 from gateway.models import Scope
-from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody
 from slotserve.api.errors import refuse
 from slotserve.api.limits import LimitsInForceField, MemberLimitsSerializer
-from slotserve.api.permissions import HasScope
 from slotserve.members import Member, remove_member, save_member
-
-
-class ForAdministrators(permissions.BasePermission):
-    """Members are told whom it is for."""
-
-    message = NOT_ADMINISTRATOR.words
-    code = NOT_ADMINISTRATOR.code
-
-    def has_permission(self, request: Request, view: object) -> bool:
-        """Whether the caller is an administrator."""
-        return bool(getattr(request.user, "is_staff", False))
 
 
 class MemberSerializer(serializers.ModelSerializer[User]):
@@ -88,7 +76,6 @@ class MemberViewSet(
 
     queryset = User.objects.select_related("rate_limit").prefetch_related("groups").order_by("pk")
     serializer_class = MemberSerializer
-    permission_classes = (HasScope, ForAdministrators)
     lookup_value_regex = r"\d{1,18}"
     read_scope = write_scope = Scope.ADMIN
 

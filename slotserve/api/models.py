@@ -15,7 +15,7 @@ from lanes.catalogue.offering import preset_of
 from lanes.catalogue.reading import models_for_people, preset_slugs
 from lanes.fitting import lanes_too_small
 from lanes.models import Host, Lane, ModelFile, ModelFolder, Preset, slug_validator
-from lanes.refusals import NOT_ADMINISTRATOR, Refusal
+from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody
 from slotserve.api.errors import refuse
 from slotserve.api.lane_serializers import DetailSerializer
@@ -193,14 +193,6 @@ class ModelFolderViewSet(
     serializer_class = ModelFolderSerializer
     lookup_value_regex = r"\d{1,18}"
     read_scope = write_scope = Scope.ADMIN
-
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Every folder."""
-        return super().list(request) if self._actor.is_staff else refuse(NOT_ADMINISTRATOR)
-
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One folder."""
-        return super().retrieve(request) if self._actor.is_staff else refuse(NOT_ADMINISTRATOR)
 
     @extend_schema(request=ModelFolderSerializer, responses={201: ModelFolderSerializer})
     def create(self, request: Request) -> Response:

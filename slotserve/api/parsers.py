@@ -26,9 +26,14 @@ class StorableJSONParser(JSONParser):
             value = super().parse(stream, media_type, parser_context)
         except RecursionError:
             raise ParseError(_NESTED) from None
-        if not all(map(_is_storable, _texts(value))):
+        if not is_storable(value):
             raise ValidationError(_UNKEPT)
         return value
+
+
+def is_storable(value: Any) -> bool:
+    """Whether every text in a value of JSON can be kept."""
+    return not any(map(_UNSTORABLE.search, _texts(value)))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -42,7 +47,3 @@ def _texts(value: Any) -> Iterator[str]:
             waiting += [*one.keys(), *one.values()]
         elif isinstance(one, list):
             waiting += one
-
-
-def _is_storable(text: str) -> bool:
-    return _UNSTORABLE.search(text) is None

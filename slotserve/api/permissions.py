@@ -18,31 +18,28 @@ OTHER_LANE = Refusal("not_yours", said("This token is not meant for that lane: u
 
 
 class HasScope(permissions.BasePermission):
-    """The view's `read_scope` for safe methods and `write_scope` for the rest; `is_for_members`
-    where the scope admin is of use to members as well.
+    """The view's `read_scope` for safe methods and `write_scope` for the rest, which are admin
+    where it names none.
 
-    A token of scope admin may do all that its owner may; whether the owner is an administrator is
-    for the services to check.
+    What needs the scope admin is for administrators alone, by session and token alike, unless the
+    view says `is_for_members`. A token of that scope may do all that its owner may.
     """
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         """Whether this caller may use this view at all."""
         if not (request.user and request.user.is_authenticated):
             return False
-        if not isinstance(request.auth, ApiToken):
-            return True
         is_read = request.method in permissions.SAFE_METHODS
         needed = getattr(view, "read_scope" if is_read else "write_scope", Scope.ADMIN)
-        self.message = _refused(needed, request, view)
+        is_for_all = needed != Scope.ADMIN or getattr(view, "is_for_members", False)
+        if not (is_for_all or request.user.is_staff):
+            self.message, self.code = NOT_ADMINISTRATOR.words, NOT_ADMINISTRATOR.code
+            return False
+        if not isinstance(request.auth, ApiToken):
+            return True
+        words = _("This token lacks the scope %(scope)s: make one that has it.")
+        self.message = words % {"scope": needed}
         return needed in request.auth.scopes or Scope.ADMIN in request.auth.scopes
-
-
-def _refused(needed: str, request: Request, view: "APIView") -> str:
-    """What to do about it. No scope makes an administrator of who is none."""
-    is_for_all = needed != Scope.ADMIN or getattr(view, "is_for_members", False)
-    if is_for_all or request.user.is_staff:
-        return _("This token lacks the scope %(scope)s: make one that has it.") % {"scope": needed}
-    return NOT_ADMINISTRATOR.words
 
 
 def may_use_lane(request: Request, lane_pk: int) -> bool:

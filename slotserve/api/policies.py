@@ -21,8 +21,6 @@ from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody
 from slotserve.api.errors import refuse
-from slotserve.api.members import ForAdministrators
-from slotserve.api.permissions import HasScope
 
 NUMBERS = (
     *("grid_minutes", "min_minutes", "max_minutes", "notice_minutes", "ahead_days"),
@@ -110,7 +108,6 @@ class PolicyViewSet(
 
     queryset = Policy.objects.select_related("lane", "group").prefetch_related("presets")
     serializer_class = PolicySerializer
-    permission_classes = (HasScope, ForAdministrators)
     lookup_value_regex = r"\d{1,18}"
     read_scope = write_scope = Scope.ADMIN
 

@@ -18,8 +18,6 @@ from notices.events import Event
 from notices.models import Delivery, Endpoint, EndpointKind
 from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.errors import refuse
-from slotserve.api.members import ForAdministrators
-from slotserve.api.permissions import HasScope
 
 WEBHOOK = OpenApiParameter("webhook", int, description="the id of one: its deliveries alone")
 
@@ -82,7 +80,6 @@ class WebhookViewSet(
     queryset = Endpoint.objects.all()
     serializer_class = WebhookSerializer
     lookup_value_regex = r"\d{1,18}"
-    permission_classes = (HasScope, ForAdministrators)
     read_scope = write_scope = Scope.ADMIN
 
     @extend_schema(request=NewWebhookSerializer, responses={201: NewlyMadeWebhookSerializer})
@@ -142,7 +139,6 @@ class DeliveryViewSet(
     serializer_class = DeliverySerializer
     lookup_value_regex = r"\d{1,18}"
     filters = ("webhook",)
-    permission_classes = (HasScope, ForAdministrators)
     read_scope = write_scope = Scope.ADMIN
 
     def get_queryset(self) -> QuerySet[Delivery]:
