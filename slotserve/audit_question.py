@@ -14,6 +14,7 @@ from lanes.models import AuditEntry, Subject
 
 NAMES = ("person", "subject", "named", "kind", "from", "to", "before")
 MOST = 2**63 - 1
+DIGITS = len(str(MOST))
 YEARS = range(1970, 2500)
 
 
@@ -67,7 +68,8 @@ def _number(values: Mapping[str, str], errors: dict[str, str]) -> int | None:
     text = values.get("before", "")
     if not text:
         return None
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text[:20]) <= MOST:
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS else 0
+    if not 0 < number <= MOST:
         errors["before"] = _("Give the number of an entry.")
         return None
-    return int(text)
+    return number

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.contrib.sessions.models import Session
 from django.db import DataError, OperationalError, transaction
 from django.test import Client
 from django.utils import timezone
@@ -126,6 +127,33 @@ def test_logging_in_leads_to_no_other_site(owner: User, target: str) -> None:
     said = {"login": "owner", "password": PASSWORD, "next": target}
     answer = Client().post("/accounts/login/", said)
     assert (answer.status_code, answer["Location"]) == (302, "/")
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("get", {"HX-Request": "true", "HX-Current-URL": "http://["}),
+        ("post", {"HX-Request": "true", "HX-Current-URL": "http://["}),
+        ("post", {"Referer": "http://["}),
+    ],
+)
+def test_a_browser_that_names_no_address_is_led_to_log_in(
+    method: str, headers: dict[str, str]
+) -> None:
+    answer = getattr(Client(raise_request_exception=False), method)("/tokens/", headers=headers)
+    place = answer.headers.get("HX-Redirect") or answer["Location"]
+    assert place == "/accounts/login/?next=/"
+
+
+def test_a_session_that_ends_while_a_page_is_made_is_no_crash(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "slotserve.web.remembering.preferences.remember", lambda *_: Session.objects.all().delete()
+    )
+    client.cookies["zone"] = "Europe/Berlin"
+    assert client.get("/bookings/").status_code == 400  # what Django says of it
+    assert client.get("/bookings/").status_code == 302
 
 
 def test_logging_in_makes_a_session_of_its_own(owner: User) -> None:

@@ -19,6 +19,7 @@ from bookings.wall_clock import Reading, Shown, read, wall_of
 from lanes.models import Lane
 from lanes.refusals import Refusal
 
+YEARS = range(1970, 9000)
 UNREADABLE = gettext_lazy("This move cannot be read: reload the page, then try again.")
 
 
@@ -124,11 +125,12 @@ def _moment(
 
 
 def parsed(text: object) -> datetime | None:
-    """A time, with a zone or without; None, where it is none."""
+    """A time, with a zone or without; None, where it is none, or none that can be reckoned with."""
     try:
-        return parse_datetime(str(text))
+        found = parse_datetime(str(text))
     except ValueError:
         return None
+    return found if found and found.year in YEARS else None
 
 
 def _booking(pk: object) -> Booking | None:

@@ -52,9 +52,12 @@ def _is_fragment(request: HttpRequest) -> bool:
 
 def _page_of(request: HttpRequest) -> str:
     """The page to show after logging in: the one a fragment or a form is on, or what was asked."""
-    if _is_fragment(request):
-        return request.htmx.current_url_abs_path or "/"  # type: ignore[attr-defined]
-    if request.method in {"GET", "HEAD"}:
+    if request.method in {"GET", "HEAD"} and not _is_fragment(request):
         return request.get_full_path()
-    page = urlsplit(request.headers.get("Referer", ""))
+    try:
+        if _is_fragment(request):
+            return request.htmx.current_url_abs_path or "/"  # type: ignore[attr-defined]
+        page = urlsplit(request.headers.get("Referer", ""))
+    except ValueError:  # what the browser names is no address
+        return "/"
     return page.path or "/" if page.netloc == request.get_host() else "/"

@@ -18,7 +18,7 @@ from lanes.refusals import Refusal
 from slotserve.live.state import digest_of
 from slotserve.web.access import came_from, members_only, staff_required
 from slotserve.web.answers import member, say
-from slotserve.web.fields import LocalDateTimeInput, StyledForm
+from slotserve.web.fields import MomentField, StyledForm
 
 COOKIE = "dismissed"  # the numbers of those that this browser shows no more
 COOKIE_SECONDS = 365 * 86_400
@@ -38,12 +38,9 @@ class AnnouncementForm(StyledForm):
 
     text = forms.CharField(max_length=300, label=gettext_lazy("Text"))
     level = forms.ChoiceField(choices=Level.choices, label=gettext_lazy("Level"))
-    starts_at = forms.DateTimeField(
-        required=False, widget=LocalDateTimeInput(), label=gettext_lazy("From (optional: now)")
-    )
-    ends_at = forms.DateTimeField(
+    starts_at = MomentField(required=False, label=gettext_lazy("From (optional: now)"))
+    ends_at = MomentField(
         required=False,
-        widget=LocalDateTimeInput(),
         label=gettext_lazy("Until (optional: until you end it)"),
     )
 

@@ -60,10 +60,10 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
 def load(request: HttpRequest, pk: int) -> HttpResponse:
     """Have it load another preset, or the whole GPU without one."""
     what, actor = request.POST.get("what", ""), member(request)
-    preset = Preset.objects.filter(slug=what[:63]).first()
+    kind = Kind.GPU if what == GPU else Kind.MODEL
+    preset = Preset.objects.filter(slug=what[:63]).first() if kind == Kind.MODEL else None
 
     def deed(booking: Booking) -> Booking | Refusal:
-        kind = Kind.GPU if what == GPU else Kind.MODEL
         start, end = booking.start, booking.end
         return services.move(booking, actor=actor, start=start, end=end, kind=kind, preset=preset)
 

@@ -19,6 +19,7 @@ from bookings.refusals import Interval, Offering
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.api.errors import STATUS_OF
+from slotserve.api.parsers import is_storable
 from slotserve.calendar import moving, reading, words
 from slotserve.calendar.feed import feed, handles
 from slotserve.calendar.listing import listing
@@ -176,7 +177,7 @@ def _body(request: HttpRequest) -> dict[str, Any]:
         said = json.loads(request.body)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return said if isinstance(said, dict) and is_storable(said) else {}
 
 
 def _question(asked: moving.Asked) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from lanes.models import Gpu, Lane, ModelFile, Preset
 from lanes.plain_words import plain
+from slotserve.calendar.moving import YEARS
 
 
 class LocalDateTimeInput(forms.DateTimeInput):
@@ -19,6 +20,19 @@ class LocalDateTimeInput(forms.DateTimeInput):
 
     def __init__(self) -> None:
         super().__init__(format="%Y-%m-%dT%H:%M", attrs={"step": 60})
+
+
+class MomentField(forms.DateTimeField):
+    """A time in the viewer's zone, of the years that can be reckoned with."""
+
+    widget = LocalDateTimeInput
+
+    def to_python(self, value: Any) -> datetime | None:
+        """The moment."""
+        found = super().to_python(value)
+        if found is not None and found.year not in YEARS:
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return found
 
 
 class HostSelect(forms.Select):

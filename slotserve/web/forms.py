@@ -13,6 +13,7 @@ from lanes.models import Lane, Preset
 from slotserve.web.fields import (
     HostSelect,
     LocalDateTimeInput,
+    MomentField,
     NamedField,
     PresetField,
     StyledForm,
@@ -140,7 +141,7 @@ def _offered(preset: Preset, lanes: list[Lane]) -> str:
 class ExtendForm(StyledForm):
     """Another end for a booking."""
 
-    end = forms.DateTimeField(label=gettext_lazy("New end"), widget=LocalDateTimeInput())
+    end = MomentField(label=gettext_lazy("New end"))
 
 
 class ChooseForm(StyledForm):
@@ -153,7 +154,7 @@ class ChooseForm(StyledForm):
         empty_label=gettext_lazy("Unload: no model server"),
         label=gettext_lazy("Load"),
     )
-    until = forms.DateTimeField(widget=LocalDateTimeInput())
+    until = MomentField()
 
     def __init__(self, *args: Any, lane: Lane, now: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -16,7 +16,7 @@ from lanes.models import Lane, Maintenance
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, staff_required
 from slotserve.web.answers import member, say
-from slotserve.web.fields import LocalDateTimeInput, StyledForm
+from slotserve.web.fields import MomentField, StyledForm
 
 PAGE = "/administration/maintenance/"
 
@@ -32,9 +32,8 @@ class LanesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 class EndForm(StyledForm):
     """Until when it lasts."""
 
-    end = forms.DateTimeField(
+    end = MomentField(
         required=False,
-        widget=LocalDateTimeInput(),
         label=gettext_lazy("Until (optional: until you end it)"),
     )
 
@@ -47,9 +46,7 @@ class MaintenanceForm(EndForm):
         widget=forms.CheckboxSelectMultiple(),
         label=gettext_lazy("Lanes"),
     )
-    start = forms.DateTimeField(
-        required=False, widget=LocalDateTimeInput(), label=gettext_lazy("From (optional: now)")
-    )
+    start = MomentField(required=False, label=gettext_lazy("From (optional: now)"))
     reason = forms.CharField(
         required=False,
         max_length=maintenance.LONGEST_REASON,

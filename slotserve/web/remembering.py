@@ -43,4 +43,3 @@ def _keep(request: HttpRequest) -> None:
     if request.session.get(KNOWN) != said:
         preferences.remember(member(request), zone, language)
         request.session[KNOWN] = said
-        request.session.save()  # its own middleware has been passed already

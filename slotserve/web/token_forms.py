@@ -12,7 +12,7 @@ from gateway.limits import MOST, RateLimits
 from gateway.models import Scope
 from gateway.tokens import DEFAULT_SCOPES
 from lanes.models import Lane
-from slotserve.web.fields import LocalDateTimeInput, StyledForm
+from slotserve.web.fields import MomentField, StyledForm
 
 NEVER, AT_A_TIME = "never", "time"
 LIFETIMES = [
@@ -60,10 +60,9 @@ class TokenForm(StyledForm):
     lifetime = forms.ChoiceField(
         choices=LIFETIMES, initial="90", label=gettext_lazy("Expires"), required=False
     )
-    expires_at = forms.DateTimeField(
+    expires_at = MomentField(
         required=False,
         label=gettext_lazy("At (with “a time of your choice”)"),
-        widget=LocalDateTimeInput(),
     )
     requests_per_minute = forms.IntegerField(
         min_value=1,
