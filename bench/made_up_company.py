@@ -61,7 +61,7 @@ def free_port() -> int:
 
 
 def fill(counts: dict[str, int]) -> dict[str, str]:
-    """The company, its usage by day and a session for each of two people. Django is set up now."""
+    """The company and a session for each of two people. Django is set up now."""
     from django.test import Client  # noqa: PLC0415 - Django's settings are known only now
 
     from lanes.refusals import Refusal  # noqa: PLC0415
@@ -81,14 +81,10 @@ def fill(counts: dict[str, int]) -> dict[str, str]:
 
 
 def settle() -> None:
-    """What beat and `bin/up` do after a while: usage by day, static files, the route table."""
+    """What beat and `bin/up` do after a while: static files, the route table."""
     from gateway.publish import publish  # noqa: PLC0415
-    from gateway.usage_days import roll_due_days  # noqa: PLC0415
-    from lanes import clock  # noqa: PLC0415
     from slotserve.static_files import collect_if_changed  # noqa: PLC0415
 
-    while roll_due_days(clock.database_now()) > 2:
-        pass
     collect_if_changed()
     publish()
 

@@ -2,6 +2,7 @@
 people."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
@@ -10,10 +11,13 @@ from django.core.management.base import CommandError
 
 from bookings.guards import guards_present
 from bookings.models import Booking, Status
-from gateway.models import UsageRecord
+from gateway.models import UsageDay, UsageDueDay, UsageRecord
+from gateway.usage_tables import Question, held_without_computing
 from lanes import clock
-from lanes.models import GpuState, Lane, LaneMinute, Order, Runtime
+from lanes.models import GpuState, Lane, LaneMinute, LaneStretch, Order, Runtime
+from lanes.models.gpus import STRETCHES_KEPT
 from lanes.refusals import Refusal
+from notices.models import Delivery
 from slotserve.demo.scale import Scale
 from slotserve.demo.seeding import seed
 from tests import builders
@@ -30,6 +34,7 @@ def test_it_makes_as_much_as_was_asked_for() -> None:
     assert Order.objects.count() == 7
     assert UsageRecord.objects.exists()
     assert LaneMinute.objects.count() == 7 * 1440
+    assert LaneStretch.objects.count() >= 7 * (STRETCHES_KEPT - 1)
     assert GpuState.objects.exists()
     assert guards_present()
 
@@ -39,6 +44,22 @@ def test_some_slots_are_over_some_are_on_and_some_ahead() -> None:
     now = clock.database_now()
     found = {booking.status(now) for booking in Booking.objects.all()}
     assert {Status.ENDED, Status.IN_PROGRESS, Status.UPCOMING, Status.CANCELLED} <= found
+
+
+def test_usage_is_worked_out_by_day_and_some_bookings_are_idle() -> None:
+    company = seed(SMALL, "")
+    assert not isinstance(company, Refusal)
+    assert not UsageDueDay.objects.exists()
+    assert UsageDay.objects.filter(used_seconds__gt=0).values("day").distinct().count() > 3
+    today = clock.database_now().date()
+    asked = Question(today - timedelta(days=7), today)
+    assert held_without_computing(company.administrator, asked)
+
+
+def test_a_webhook_has_a_log_in_which_one_failed() -> None:
+    seed(SMALL, "")
+    assert set(Delivery.objects.values_list("state", flat=True)) == {"sent", "failed"}
+    assert not Delivery.objects.filter(send_from__isnull=False).exists()
 
 
 def test_lanes_are_in_several_states() -> None:

@@ -25,10 +25,10 @@ def of_lane(lane: Lane, now: datetime) -> QuerySet[LaneStretch]:
 
 def fold(lanes: Collection[int], minute: datetime, *, back: timedelta = 2 * STRETCH) -> None:
     """Make the stretches of these lanes' minutes before this one, so far back; two queries."""
-    since = _begin_of(minute - back)
+    since = begin_of(minute - back)
     minutes = LaneMinute.objects.filter(lane__in=lanes, minute__gte=since, minute__lt=minute)
     found = groupby(
-        minutes.order_by("lane", "minute"), key=lambda row: (row.lane_id, _begin_of(row.minute))
+        minutes.order_by("lane", "minute"), key=lambda row: (row.lane_id, begin_of(row.minute))
     )
     LaneStretch.objects.bulk_create(
         [_stretch(lane, begin, list(rows)) for (lane, begin), rows in found],
@@ -41,7 +41,7 @@ def fold(lanes: Collection[int], minute: datetime, *, back: timedelta = 2 * STRE
 def _stretch(lane: int, begin: datetime, minutes: Sequence[LaneMinute]) -> LaneStretch:
     return LaneStretch(
         lane_id=lane,
-        slot=_slot(begin),
+        slot=slot_of(begin),
         minute=begin,
         samples=sum(row.samples for row in minutes),
         used_bytes=max(row.used_bytes for row in minutes),
@@ -56,10 +56,14 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _begin_of(minute: datetime) -> datetime:
-    return minute.replace(minute=minute.minute // STRETCH_MINUTES * STRETCH_MINUTES)
+def begin_of(minute: datetime) -> datetime:
+    """When the stretch of this moment began."""
+    return minute.replace(
+        minute=minute.minute // STRETCH_MINUTES * STRETCH_MINUTES, second=0, microsecond=0
+    )
 
 
-def _slot(begin: datetime) -> int:
+def slot_of(begin: datetime) -> int:
+    """Its place in the ring."""
     of_week = begin.weekday() * MINUTES_KEPT + begin.hour * 60 + begin.minute
     return of_week // STRETCH_MINUTES

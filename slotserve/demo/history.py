@@ -1,14 +1,23 @@
-"""What its lanes did: loads, requests, events, a day of the cards."""
+"""What its lanes did: loads, requests, events, a week of the cards."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from bookings.models import Booking, State
 from gateway.models import ApiToken, UsageRecord
 from lanes.gpus import weeks
-from lanes.models import Lane, LaneEvent, LaneMinute, LoadRecord, Phase, Runtime
-from lanes.models.gpus import MINUTES_KEPT
+from lanes.models import (
+    Lane,
+    LaneEvent,
+    LaneMinute,
+    LaneStretch,
+    LoadRecord,
+    Phase,
+    Runtime,
+)
+from lanes.models.gpus import MINUTES_KEPT, STRETCH_MINUTES
 from slotserve.demo.bookings import BATCH
 from slotserve.demo.cast import Model
 from slotserve.demo.company import Company
@@ -17,6 +26,8 @@ from wire.words import kept_of, said
 
 READ_BYTES_PER_SECOND = 1.1e9
 FAILED_SHARE = 0.03
+IDLE_SHARE = 0.1  # of the bookings, in which nobody asked
+ONE_DAY = timedelta(days=1)
 
 
 def make_history(demo: Demo, company: Company) -> None:
@@ -32,7 +43,8 @@ def make_history(demo: Demo, company: Company) -> None:
     _save(LaneEvent, (event for booking in bookings for event in _events(demo, booking)))
     for lane in company.lanes:
         _save(LaneMinute, _minutes(demo, company, lane, bookings))
-    weeks.fold([lane.pk for lane in company.lanes], demo.now, back=timedelta(days=1))
+        _save(LaneStretch, _stretches(demo, company, lane, bookings))
+    weeks.fold([lane.pk for lane in company.lanes], demo.now, back=ONE_DAY)
 
 
 def _save(model: type, rows: Iterator[object]) -> None:
@@ -99,6 +111,8 @@ def _requests(
     demo: Demo, company: Company, bookings: list[Booking], tokens: dict[int, ApiToken]
 ) -> Iterator[UsageRecord]:
     for booking in bookings:
+        if demo.dice.random() < IDLE_SHARE:
+            continue
         model = company.models[sure(booking.preset).pk]
         until = min(booking.end, demo.now)
         for _ in range(demo.dice.randint(0, 2 * demo.scale.requests)):
@@ -151,21 +165,38 @@ def _events(demo: Demo, booking: Booking) -> Iterator[LaneEvent]:
 def _minutes(
     demo: Demo, company: Company, lane: Lane, bookings: list[Booking]
 ) -> Iterator[LaneMinute]:
-    """Memory by what was booked, else by the default; use in waves while somebody asked."""
-    day = demo.now - timedelta(minutes=MINUTES_KEPT - 1)
-    own = [booking for booking in bookings if booking.lane_id == lane.pk and booking.end > day]
-    default = sure(lane.default_preset)
+    """Of the last day."""
+    first = demo.now - timedelta(minutes=MINUTES_KEPT - 1)
+    own = [booking for booking in bookings if booking.lane_id == lane.pk and booking.end > first]
     for number in range(MINUTES_KEPT):
-        minute = (day + timedelta(minutes=number)).replace(second=0, microsecond=0)
-        on = next((b for b in own if b.start <= minute < b.end), None)
-        model = company.models[sure(on.preset).pk if on else default.pk]
-        yield LaneMinute(
-            lane=lane,
-            slot=minute.hour * 60 + minute.minute,
-            minute=minute,
-            samples=12,
-            used_bytes=int(model.size_bytes * 1.18),
-            outside_bytes=0,
-            utilisation=demo.dice.uniform(55, 98) if on else demo.dice.uniform(0, 4),
-            power_watts=demo.dice.uniform(180, 290) if on else 25.0,
-        )
+        minute = (first + timedelta(minutes=number)).replace(second=0, microsecond=0)
+        slot, seen = minute.hour * 60 + minute.minute, _seen(demo, company, lane, own, minute)
+        yield LaneMinute(lane=lane, slot=slot, minute=minute, samples=12, **seen)
+
+
+def _stretches(
+    demo: Demo, company: Company, lane: Lane, bookings: list[Booking]
+) -> Iterator[LaneStretch]:
+    """Of the six days before that, whose minutes are written over."""
+    first = weeks.begin_of(demo.now - weeks.WEEK) + weeks.STRETCH
+    last = weeks.begin_of(demo.now - ONE_DAY)
+    own = [booking for booking in bookings if booking.lane_id == lane.pk and booking.end > first]
+    for number in range((last - first) // weeks.STRETCH):
+        minute = first + number * weeks.STRETCH
+        slot, seen = weeks.slot_of(minute), _seen(demo, company, lane, own, minute)
+        samples = 12 * STRETCH_MINUTES
+        yield LaneStretch(lane=lane, slot=slot, minute=minute, samples=samples, **seen)
+
+
+def _seen(
+    demo: Demo, company: Company, lane: Lane, own: list[Booking], minute: datetime
+) -> dict[str, Any]:
+    """Memory by what was booked, else by the default; use in waves while somebody asked."""
+    on = next((booking for booking in own if booking.start <= minute < booking.end), None)
+    preset = sure(on.preset) if on else sure(lane.default_preset)
+    return {
+        "used_bytes": int(company.models[preset.pk].size_bytes * 1.18),
+        "outside_bytes": 0,
+        "utilisation": demo.dice.uniform(55, 98) if on else demo.dice.uniform(0, 4),
+        "power_watts": demo.dice.uniform(180, 290) if on else 25.0,
+    }

@@ -5,6 +5,8 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from bookings.models import Booking
+from gateway.models import UsageDueDay
+from gateway.usage_days import roll_due_days
 from lanes import clock
 from lanes.demo import LANE
 from lanes.models import Lane
@@ -12,6 +14,7 @@ from lanes.refusals import Refusal
 from slotserve.demo.bookings import make_bookings
 from slotserve.demo.company import Company, make_company
 from slotserve.demo.history import make_history
+from slotserve.demo.hooks import make_hooks
 from slotserve.demo.house import make_house
 from slotserve.demo.present import make_present
 from slotserve.demo.scale import Demo, Scale
@@ -35,6 +38,10 @@ def seed(scale: Scale, password: str) -> Company | Refusal:
     make_history(demo, company)
     make_present(demo, company)
     make_house(demo, company)
+    make_hooks(demo, company)
+    roll_due_days(demo.now)
+    while UsageDueDay.objects.exists():
+        roll_due_days(demo.now)
     return company
 
 
