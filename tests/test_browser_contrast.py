@@ -22,7 +22,7 @@ LEAST = 4.5
 # A background may be of what is around; a canvas knows every way to write a colour.
 CONTRAST = """(name) => {
   const part = document.createElement("button");
-  part.className = "btn " + name;
+  part.className = name;
   part.textContent = "Words";
   document.querySelector("main").prepend(part);
   part.getAnimations().forEach((one) => one.finish());
@@ -56,6 +56,28 @@ def test_links_as_buttons_and_pressed_buttons_can_be_read(windows: Windows, sche
     page = windows.open(builders.person("alice"), scheme=scheme)
     page.goto("/tokens/")
     found = {
-        name: page.evaluate(CONTRAST, name) for name in ("btn-link", "active", "btn-sm active")
+        name: page.evaluate(CONTRAST, f"btn {name}")
+        for name in ("btn-link", "active", "btn-sm active")
     }
+    assert min(found.values()) >= LEAST, found
+
+
+COLOURS = ("red", "yellow", "green", "blue", "azure", "secondary")
+TOLD = (
+    "badge bg-red text-red-fg",
+    "badge bg-yellow text-yellow-fg",
+    *(f"badge bg-{colour}-lt" for colour in COLOURS),
+    *(f"alert alert-{level}" for level in ("danger", "warning", "info", "success")),
+    "connection",
+    "text-success",
+    "text-danger",
+    "text-secondary",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_badges_alerts_and_coloured_words_can_be_read(windows: Windows, scheme: str) -> None:
+    page = windows.open(builders.person("alice"), scheme=scheme)
+    page.goto("/tokens/")
+    found = {name: page.evaluate(CONTRAST, name) for name in TOLD}
     assert min(found.values()) >= LEAST, found
