@@ -92,10 +92,14 @@ def _sweep(sight: Sight) -> Again:
     """What SIGKILL or the Docker Engine does not end soon is asked after at the host's looks."""
     swept = ending.sweep(sight.lane.pk)
     if swept:
-        words = f"ended {len(swept)} process(es) that an earlier server left behind"
+        words = said(
+            "ended {count} process(es) that an earlier server left behind", count=len(swept)
+        )
         reporting.tell_once(sight.lane, sight.now, "swept", words)
     elif trouble := containers.trouble(records.read_record(sight.lane.pk)):
-        words = f"nothing starts until it is known that no container is left: {trouble}"
+        words = said(
+            "nothing starts until it is known that no container is left: {trouble}", trouble=trouble
+        )
         reporting.tell_once(sight.lane, sight.now, reporting.REFUSED, words)
     runtime = sight.record.runtime if sight.record else None
     known, count = _sweeps.get(sight.lane.pk, (runtime, 0))

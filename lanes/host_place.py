@@ -13,6 +13,7 @@ from lanes import clock
 from lanes.host_reports import mark, mark_of, measure, place, read_clocks
 from lanes.models import Host, HostReport, Lane
 from lanes.reporting import tell_once
+from wire.words import said
 
 log = logging.getLogger(__name__)
 
@@ -63,9 +64,11 @@ def say_waiting() -> None:
         other,
         place(),
     )
-    words = (
-        f"a second worker, on {place()}, takes itself for {host.name}, and waits: stop one of "
-        "them, unless its machine was just restarted"
+    words = said(
+        "a second worker, on {place}, takes itself for {host}, and waits: stop one of them, unless "
+        "its machine was just restarted",
+        place=place(),
+        host=host.name,
     )
     now = clock.database_now()
     for lane in Lane.objects.filter(host=host):

@@ -35,6 +35,7 @@ from lanes.steps import (
     Sweep,
     Wanted,
 )
+from wire.words import said
 
 LOADING_LOOK = 0.25  # seconds between looks while a server loads, at most
 SOONEST_LOOK = 0.05  # and at least
@@ -137,9 +138,14 @@ def _starting(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now:
     if seen.is_port_foreign or seen.is_open:  # neither mends itself
         return SendTerm(seen.trouble)
     if seen.age >= limits.load:
-        late = f"it did not become ready within {limits.load:g} s"
-        return SendTerm(f"{late}: {seen.trouble}" if seen.trouble else late)
+        return SendTerm(_late(limits.load, seen.trouble))
     return KeepWaiting(min(LOADING_LOOK, max(SOONEST_LOOK, seen.age * LATE_SHARE)))
+
+
+def _late(seconds: float, trouble: str) -> str:
+    if not trouble:
+        return said("It did not become ready within {seconds:g} s.", seconds=seconds)
+    return said("It did not become ready within {seconds:g} s: {why}", seconds=seconds, why=trouble)
 
 
 def _ready(wanted: Wanted, running: Running, seen: Seen, limits: Limits, now: datetime) -> Step:

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 
 from lanes import sockets
 from lanes.engines.base import EngineAdapter
+from wire.words import Words, said
 
 PROBE_SECONDS = 0.2  # the whole of one request; a trickling answer cannot stretch it
 FETCH_SECONDS = 1.0
-_GUARD = "It has to ask for the key it is given: 401 without, 200 with it, at the protected path."
+_GUARD = said(
+    "It has to ask for the key it is given: 401 without, 200 with it, at the protected path."
+)
+_PATH = said("Correct the preset's health path: it has to answer 200.")
 MOST_LINE_BYTES, MOST_FETCHED_BYTES = 1024, 2**20
 
 
@@ -61,7 +65,7 @@ def _owner(endpoint: Endpoint) -> Health | None:
     if owned is None:
         return Health()
     if not owned:
-        words = f"another program listens on port {endpoint.port}"
+        words = said("Another program listens on port {port}.", port=endpoint.port)
         return Health(is_port_foreign=True, trouble=words)
     return None
 
@@ -70,8 +74,8 @@ def _unhealthy(path: str, status: int | None) -> Health:
     """503 is how a server says that it loads, silence says nothing; all else is no way to load."""
     if status is None or status == http.client.SERVICE_UNAVAILABLE:
         return Health()
-    words = f"its health path {path} answers {status}"
-    return Health(trouble=words, advice="Correct the preset's health path: it has to answer 200.")
+    words = said("Its health path {path} answers {status}.", path=path, status=status)
+    return Health(trouble=words, advice=_PATH)
 
 
 def _key_trouble(endpoint: Endpoint, path: str | None) -> Health | None:
@@ -80,17 +84,28 @@ def _key_trouble(endpoint: Endpoint, path: str | None) -> Health | None:
         return None
     status = _status(endpoint, path)
     if status is not None and status // 100 == 2:
-        words = f"it answers without its API key at {path}"
+        words = said("It answers without its API key at {path}.", path=path)
         return Health(is_open=True, trouble=words, advice=_GUARD)
     if status != http.client.UNAUTHORIZED:
-        return _said(path, "without its API key", status, http.client.UNAUTHORIZED)
+        return Health(trouble=_without_key(path, status), advice=_GUARD)
     status = _status(endpoint, path, endpoint.api_key)
-    return None if status == 200 else _said(path, "with its API key", status, http.client.OK)
+    return None if status == 200 else Health(trouble=_with_key(path, status), advice=_GUARD)
 
 
-def _said(path: str, how: str, status: int | None, wanted: int) -> Health:
-    said = f"answers {status}" if status else "does not answer"
-    return Health(trouble=f"{path} {how} {said}, not {wanted}", advice=_GUARD)
+def _without_key(path: str, status: int | None) -> Words:
+    if status is None:
+        return said("{path} does not answer without its API key, instead of 401.", path=path)
+    return said(
+        "{path} answers {status} without its API key, instead of 401.", path=path, status=status
+    )
+
+
+def _with_key(path: str, status: int | None) -> Words:
+    if status is None:
+        return said("{path} does not answer with its API key, instead of 200.", path=path)
+    return said(
+        "{path} answers {status} with its API key, instead of 200.", path=path, status=status
+    )
 
 
 def fetch(endpoint: Endpoint, path: str) -> bytes | None:

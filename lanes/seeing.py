@@ -17,6 +17,7 @@ from lanes.lifecycle import retry_due
 from lanes.models import Host, Lane, Order, PresetFailure, Runtime
 from lanes.steps import Barrier, Failed, Limits, Phase, Process, Running, Seen, Wanted
 from wire.sealing import Sealer, read_table_keys
+from wire.words import said
 
 ORDER_NEEDS = ("target__preset", "target__model_file")
 LEAST_AGE = 0.01  # the kernel's tick: a shim that has just begun has an age, too
@@ -219,7 +220,8 @@ def _health(runtime: Runtime, record: records.Record) -> probing.Health:
         return probing.Health()
     endpoint = _endpoint(runtime, record)
     if endpoint is None:
-        return probing.Health(trouble="its API key cannot be read: SLOTSERVE_TABLE_KEYS changed")
+        words = said("Its API key cannot be read: SLOTSERVE_TABLE_KEYS changed.")
+        return probing.Health(trouble=words)
     return probing.probe(endpoint, registry.engine_of(runtime.revision))
 
 

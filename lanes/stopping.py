@@ -14,11 +14,13 @@ from lanes.ending import send
 from lanes.models import Host, Phase, Runtime
 from lanes.seeing import leftovers
 from lanes.steps import KILL, SECOND_TERM, TERM
+from wire.words import kept_of, said
 
 Found = dict[processes.Stat, bool]  # processes of a lane; whether each is its shim
 POLL_SECONDS = 0.05
 GIVE_UP_SECONDS = 5.0  # after the last KILL: a process that hangs in the kernel
 LOCK_SECONDS = 1.0
+_WITH_WORKERS = said("stopped with its host's workers")
 
 
 def stop_all(seconds: float) -> Iterator[str]:
@@ -52,7 +54,8 @@ def mark_ended() -> str:
                 phase=Phase.STOPPED,
                 phase_since=now,
                 ended_at=now,
-                reason="stopped with its host's workers",
+                reason=_WITH_WORKERS,
+                words={"reason": kept_of(_WITH_WORKERS)},
             )
     except DatabaseError as error:
         return f"the database could not be told: {error}"

@@ -14,6 +14,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
+from django.utils import translation
+from django.utils.translation import gettext as _
 
 from gateway.models import ApiToken
 from lanes import clock, log_reading
@@ -43,6 +45,7 @@ class Place:
     heading: str = ""  # to be said before the lines of another run
     told: str = ""  # the newest sentence about what is wrong
     checked_at: float = field(default_factory=time.monotonic)
+    language: str | None = field(default_factory=translation.get_language)  # of who asked
 
 
 def is_full() -> bool:
@@ -56,7 +59,7 @@ async def follow(lane: Lane, place: Place, may_read: Callable[[], bool]) -> Asyn
     try:
         pause: float | None = 0.0
         while pause is not None:
-            text, pause = await sync_to_async(_step)(lane, place, may_read)
+            text, pause = await sync_to_async(_step_in_words)(lane, place, may_read)
             if text:
                 yield text
             if pause:
@@ -75,13 +78,21 @@ def may_read(user: int, *, token: int | None, session: str | None) -> bool:
     return session is None or bool(engine.SessionStore().exists(session))
 
 
+def _step_in_words(
+    lane: Lane, place: Place, may_read: Callable[[], bool]
+) -> tuple[str, float | None]:
+    """A step in the reader's language: what the request had in force is over."""
+    with translation.override(place.language):
+        return _step(lane, place, may_read)
+
+
 def _step(lane: Lane, place: Place, may_read: Callable[[], bool]) -> tuple[str, float | None]:
     """What is new, and how long to wait before the next step; None: it is the last."""
     try:
         if time.monotonic() - place.checked_at > CHECK_SECONDS:
             place.checked_at = time.monotonic()
             if not may_read():
-                return _said("this log may not be read any more"), None
+                return _said(_("this log may not be read any more")), None
         found = log_reading.fetch(lane, place.run, place.offset, lines=place.lines)
         if isinstance(found, Refusal):
             return _once(place, found.words), AWAY_SECONDS
@@ -92,7 +103,8 @@ def _step(lane: Lane, place: Place, may_read: Callable[[], bool]) -> tuple[str, 
 
 def _told(place: Place, piece: Piece) -> str:
     heading, place.heading, place.offset = place.heading, "", piece.next
-    skipped = _said(f"{piece.skipped} bytes are not kept any more") if piece.skipped else ""
+    lost = _("%(bytes)s bytes are not kept any more") % {"bytes": piece.skipped}
+    skipped = _said(lost) if piece.skipped else ""
     lines = "".join(f"{line}\n" for line in piece.lines)
     return heading + skipped + lines + _once(place, piece.note)
 
@@ -106,7 +118,8 @@ def _pause(place: Place, piece: Piece) -> float | None:
     following = log_reading.run_after(place.run) if place.goes_on else None
     if following is not None:
         place.run, place.offset = following, 0
-        place.heading = _said(f"run {following.pk} of {following.revision.preset} begins")
+        named = {"run": following.pk, "preset": following.revision.preset}
+        place.heading = _said(_("run %(run)s of %(preset)s begins") % named)
         return 0.0
     return PAUSE_SECONDS if place.goes_on else None
 

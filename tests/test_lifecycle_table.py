@@ -146,12 +146,12 @@ CASES: dict[str, tuple[Wanted, Seen, Step]] = {
     "load timeout": (
         KEEP,
         replace(STARTING, age=600),
-        SendTerm("it did not become ready within 600 s"),
+        SendTerm("It did not become ready within 600 s."),
     ),
     "load timeout with a known trouble": (
         KEEP,
         replace(STARTING, age=600, trouble="its health path /x answers 404"),
-        SendTerm("it did not become ready within 600 s: its health path /x answers 404"),
+        SendTerm("It did not become ready within 600 s: its health path /x answers 404"),
     ),
     "answers without its key": (
         KEEP,

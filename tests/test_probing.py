@@ -9,6 +9,7 @@ import pytest
 from lanes import probing, sockets
 from lanes.probing import Endpoint, Health
 from tests import fleet
+from wire.words import Words
 
 OURS, FOREIGN, NOBODY = True, False, None
 
@@ -56,9 +57,9 @@ def test_the_port_is_ours_before_and_after_the_answer(
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (404, "its health path /health answers 404"),
-        (500, "its health path /health answers 500"),
-        (302, "its health path /health answers 302"),
+        (404, "Its health path /health answers 404."),
+        (500, "Its health path /health answers 500."),
+        (302, "Its health path /health answers 302."),
         (503, ""),
     ],
 )
@@ -76,7 +77,7 @@ def test_who_answers_without_the_key_is_open(
     monkeypatch.setattr(sockets, "is_owned", lambda *_: True)
     endpoint = Endpoint(1, 1, "127.0.0.1", answering, "key")
     found = probing.probe(endpoint, fleet.FakeEngine())
-    assert (found.is_open, found.trouble) == (True, "it answers without its API key at /props")
+    assert (found.is_open, found.trouble) == (True, "It answers without its API key at /props.")
 
 
 def test_a_server_that_says_nothing_holds_a_probe_up_for_a_moment_only(
@@ -114,3 +115,30 @@ def test_a_server_that_tells_nothing_is_given_up_within_the_limit(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = Endpoint(1, 1, "127.0.0.1", silent.getsockname()[1], "key")
         assert probing.fetch(endpoint, "/props") is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([b"HTTP/1.1 403 No"], "/props answers 403 without its API key, instead of 401."),
+        ([b""], "/props does not answer without its API key, instead of 401."),
+        (
+            [b"HTTP/1.1 401 No", b"HTTP/1.1 500 No"],
+            "/props answers 500 with its API key, instead of 200.",
+        ),
+        (
+            [b"HTTP/1.1 401 No", b""],
+            "/props does not answer with its API key, instead of 200.",
+        ),
+    ],
+)
+def test_what_is_wrong_with_its_key_is_said_in_words_of_every_language(
+    monkeypatch: pytest.MonkeyPatch, lines: list[bytes], words: str
+) -> None:
+    answers = iter([b"HTTP/1.1 200 OK\r\n", *(line and line + b"\r\n" for line in lines)])
+    monkeypatch.setattr(sockets, "is_owned", lambda *_: True)
+    monkeypatch.setattr(probing, "_exchange", lambda *_, **__: next(answers))
+    found = probing.probe(Endpoint(1, 1, "127.0.0.1", 1, "key"), fleet.FakeEngine())
+    assert found.trouble == words
+    assert isinstance(found.trouble, Words)
+    assert isinstance(found.advice, Words)

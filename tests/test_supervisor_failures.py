@@ -163,7 +163,7 @@ def test_a_health_path_that_is_none_is_said_when_the_time_is_over(
     failed = fleet.newest(lane)
     assert failed is not None
     assert failed.reason == (
-        "It did not become ready within 0.1 s: its health path /nope answers 401."
+        "It did not become ready within 0.1 s: Its health path /nope answers 401."
     )
     assert "health path" in failed.failure_advice
 
