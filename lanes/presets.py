@@ -1,49 +1,22 @@
 """Making presets and giving them new revisions."""
 
-from dataclasses import dataclass, fields
-from typing import Any, TypedDict, Unpack
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max, Q
-from django.utils.translation import override
 
 from lanes import audit, ticks
 from lanes.catalogue.forgetting import take_back
-from lanes.engines import forms
-from lanes.engines.base import EngineAdapter
-from lanes.engines.options import Options, check_options
-from lanes.engines.options import as_said as options_as_said
-from lanes.engines.registry import engine as engine_named
-from lanes.engines.well_formed import check_arguments, check_environment, check_image
 from lanes.locking import one_edit_at_a_time
-from lanes.models import (
-    A_PROJECTOR,
-    Engine,
-    Lane,
-    ModelFile,
-    ModelKind,
-    Preset,
-    PresetRevision,
-    Subject,
-)
-from lanes.preset_names import check_aliases, taken
+from lanes.models import Lane, ModelFile, Preset, PresetRevision, Subject
+from lanes.preset_content import Content, PresetWish, content_of, fields_of, read
+from lanes.preset_names import taken
 from lanes.refusals import Refusal
 from lanes.services import tell_lanes
 from lanes.validation import not_administrator, refusal_of
-from wire.words import Words, kept_of, said
-
-
-class PresetWish(TypedDict, total=False):
-    """What may be said of a preset besides its name and file; left out: nothing."""
-
-    name: str
-    engine: str
-    arguments: object  # a list of texts
-    environment: object  # names and texts
-    options: object  # names and values of lanes.engines.options
-    image: object  # of a container, a text
-    aliases: object  # a list of texts
+from wire.words import kept_of, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +27,16 @@ class SavedPreset:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """What makes one revision another."""
-
-    model_file: ModelFile
-    engine: str
-    arguments: list[str]
-    environment: dict[str, str]
-    options: dict[str, Any]
-    image: str
-    aliases: list[str]
-
-
 def draft(
     slug: str, model_file: ModelFile, **wish: Unpack[PresetWish]
 ) -> tuple[PresetRevision, tuple[str, ...]] | Refusal:
     """The revision that saving this would make, unsaved, and notes on what it leaves out."""
-    read = _read(model_file, wish)
-    if isinstance(read, Refusal):
-        return read
-    content, notes = read
+    found = read(model_file, wish)
+    if isinstance(found, Refusal):
+        return found
+    content, notes = found
     preset = Preset(slug=slug, name=wish.get("name") or slug)
-    return PresetRevision(preset=preset, number=0, notes=notes, **_fields(content)), tuple(notes)
+    return PresetRevision(preset=preset, number=0, notes=notes, **fields_of(content)), tuple(notes)
 
 
 @transaction.atomic
@@ -87,10 +47,10 @@ def save_draft(
     when it says the same. Refusals: those of `save_preset`."""
     if not actor.is_staff:
         return not_administrator()
-    read = _read(model_file, wish)
-    if isinstance(read, Refusal):
-        return read
-    content, notes = read
+    found = read(model_file, wish)
+    if isinstance(found, Refusal):
+        return found
+    content, notes = found
     one_edit_at_a_time()
     refusal = _moved(preset, model_file) or taken(preset.slug, content.aliases)
     if refusal:
@@ -110,10 +70,10 @@ def save_preset(
     """
     if actor is not None and not actor.is_staff:
         return not_administrator()
-    read = _read(model_file, wish)
-    if isinstance(read, Refusal):
-        return read
-    content, notes = read
+    found = read(model_file, wish)
+    if isinstance(found, Refusal):
+        return found
+    content, notes = found
     one_edit_at_a_time()
     preset = Preset.objects.filter(slug=slug).first() or Preset(slug=slug)
     before = _audited(preset) if preset.pk else audit.NOTHING
@@ -141,83 +101,7 @@ def as_said(preset: Preset) -> dict[str, Any]:
     """The newest revision in the words of `save_preset`, without slug and actor."""
     if preset.current is None:
         return {"name": preset.name}
-    return {"name": preset.name, **_fields(_content_of(preset.current))}
-
-
-def _read(model_file: ModelFile, wish: PresetWish) -> tuple[_Content, list[str]] | Refusal:
-    engine = wish.get("engine") or Engine.LLAMA_CPP
-    if engine not in Engine.values:
-        return Refusal(
-            "invalid",
-            said(
-                "{engine} is no engine: {names} are known.",
-                engine=engine,
-                names=", ".join(Engine.values),
-            ),
-        )
-    arguments = check_arguments(wish.get("arguments", []))
-    if isinstance(arguments, Refusal):
-        return arguments
-    environment = check_environment(wish.get("environment", {}))
-    if isinstance(environment, Refusal):
-        return environment
-    aliases = check_aliases(wish.get("aliases", []))
-    if isinstance(aliases, Refusal):
-        return aliases
-    options = check_options(wish.get("options", {}))
-    if isinstance(options, Refusal):
-        return options
-    image = check_image(wish.get("image"))
-    if isinstance(image, Refusal):
-        return image
-    adapter = engine_named(engine).with_options(options)
-    kept, notes = adapter.arguments(arguments)
-    variables, more_notes = adapter.variables(environment)
-    refusal = _unfit(engine, adapter, model_file) or _objection(adapter, kept, variables)
-    if refusal:
-        return refusal
-    told, last_notes = _options_of(adapter, engine, options)
-    content = _Content(model_file, engine, kept, variables, told, image, aliases)
-    return content, notes + more_notes + last_notes
-
-
-def _objection(
-    adapter: EngineAdapter, arguments: list[str], variables: dict[str, str]
-) -> Refusal | None:
-    words = adapter.objection(arguments, variables)
-    return Refusal("bad_arguments", words) if words else None
-
-
-def _unfit(engine: str, adapter: EngineAdapter, file: ModelFile) -> Refusal | None:
-    """A model that this engine cannot load, as far as its form is known."""
-    form = forms.form_of(
-        file.path,
-        is_hugging_face=file.kind == ModelKind.HUGGING_FACE,
-        is_other=file.kind == ModelKind.OTHER,
-        is_projector=file.trouble == A_PROJECTOR,
-        architecture=file.architecture,
-    )
-    words = forms.objection(_name_of(engine), adapter.loads, file.name, form)
-    return Refusal("wrong_model", words) if words else None
-
-
-def _name_of(engine: str) -> Words:
-    """An engine for people of any language."""
-    with override("en"):
-        return said(str(Engine(engine).label))
-
-
-def _options_of(
-    adapter: EngineAdapter, engine: str, options: Options
-) -> tuple[dict[str, Any], list[str]]:
-    """The options where the engine takes them; else a note for each."""
-    told = options_as_said(options)
-    if adapter is not engine_named(engine):
-        return told, []
-    return {}, [
-        said("{name} was left out: {engine} has its own.", name=name, engine=_name_of(engine))
-        for name in told
-    ]
+    return {"name": preset.name, **fields_of(content_of(preset.current))}
 
 
 def _moved(preset: Preset, model_file: ModelFile) -> Refusal | None:
@@ -236,7 +120,7 @@ def _moved(preset: Preset, model_file: ModelFile) -> Refusal | None:
 
 
 def _newest(
-    preset: Preset, content: _Content, notes: list[str], actor: User | None
+    preset: Preset, content: Content, notes: list[str], actor: User | None
 ) -> PresetRevision:
     """The current revision when it says the same, else a new one, made current."""
     current = preset.current
@@ -255,7 +139,7 @@ def _newest(
 
 
 def _made(
-    preset: Preset, content: _Content, notes: list[str], actor: User | None, *, is_draft: bool
+    preset: Preset, content: Content, notes: list[str], actor: User | None, *, is_draft: bool
 ) -> PresetRevision:
     newest = preset.revisions.aggregate(newest=Max("number"))["newest"]
     return PresetRevision.objects.create(
@@ -264,31 +148,15 @@ def _made(
         notes=[kept_of(note) or note for note in notes],
         created_by=actor,
         is_draft=is_draft,
-        **_fields(content),
+        **fields_of(content),
     )
 
 
-def _draft_of(preset: Preset, content: _Content) -> PresetRevision | None:
+def _draft_of(preset: Preset, content: Content) -> PresetRevision | None:
     """The newest revision, if it is a draft that says this: what was tested is what is saved."""
     newest = preset.revisions.order_by("-number").first()
     return newest if newest and newest.is_draft and _says(newest, content) else None
 
 
-def _says(revision: PresetRevision | None, content: _Content) -> bool:
-    return revision is not None and _content_of(revision) == content
-
-
-def _content_of(revision: PresetRevision) -> _Content:
-    return _Content(
-        revision.model_file,
-        revision.engine,
-        revision.arguments,
-        revision.environment,
-        revision.options,
-        revision.image,
-        revision.aliases,
-    )
-
-
-def _fields(content: _Content) -> dict[str, Any]:
-    return {field.name: getattr(content, field.name) for field in fields(content)}
+def _says(revision: PresetRevision | None, content: Content) -> bool:
+    return revision is not None and content_of(revision) == content
