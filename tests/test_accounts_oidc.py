@@ -61,7 +61,7 @@ def test_an_address_that_the_provider_verified_is_its_member(
 def test_a_stranger_makes_no_account_without_an_invitation(settings: Any, client: Client) -> None:
     with oidc_provider(email=ADDRESS, email_verified=True) as provider:
         answer = come_back(client, provider, settings)
-    assert "closed" in answer.content.decode()
+    assert "Ask an administrator for an invitation" in answer.content.decode()
     assert (who(client), User.objects.count()) == (None, 0)
 
 

@@ -145,6 +145,12 @@ def test_the_page_that_asks_for_the_second_factor_has_the_looks(alice: User) -> 
     assert client.get("/tokens/").status_code == 302
 
 
+def test_closed_sign_up_says_how_to_get_an_account() -> None:
+    page = Client().get("/accounts/signup/").content.decode()
+    assert "Ask an administrator for an invitation" in page
+    assert 'href="/accounts/login/"' in page
+
+
 def test_open_sign_up_has_the_looks_and_makes_an_account(settings: Any) -> None:
     settings.SLOTSERVE_OPEN_SIGNUP = True
     client = Client()

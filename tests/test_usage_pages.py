@@ -174,7 +174,7 @@ def test_rest_tells_the_same() -> None:
     assert (answer["total"]["requests"], answer["total"]["completion_tokens"]) == (1, 100)
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("start", [*"=+-@", "\t", "\r", "\n", *"\uff1d\uff0b\uff0d\uff20"])
 def test_no_text_is_a_formula(start: str) -> None:
     assert guarded(f"{start}HYPERLINK(1)") == f"'{start}HYPERLINK(1)"
     (row,) = csv.reader(io.StringIO(written([[f"{start}1", "plain", -1, 2.5]]), newline=""))
