@@ -19,9 +19,9 @@ STATE = "confirms"  # whom the way to the provider is to confirm, beside allauth
 
 def methods(user: User | AnonymousUser) -> list[dict[str, Any]]:
     """The configured providers that this member is connected to, in allauth's form."""
-    if not user.is_authenticated:
-        return []
     apps: Any = settings.SOCIALACCOUNT_PROVIDERS.get("openid_connect", {}).get("APPS", [])
+    if not apps or not user.is_authenticated:
+        return []
     known = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
     return [
         {

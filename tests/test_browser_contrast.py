@@ -21,7 +21,7 @@ pytestmark = [
 LEAST = 4.5
 # A background may be of what is around; a canvas knows every way to write a colour.
 CONTRAST = """(name) => {
-  const part = document.createElement("button");
+  const part = document.createElement("span");
   part.className = name;
   part.textContent = "Words";
   document.querySelector("main").prepend(part);

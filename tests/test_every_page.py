@@ -53,8 +53,8 @@ QUERIES = {
     "preferences": HEAD + 2,  # preference, browsers
     "once": 2,  # link, clock
     "playground": HEAD + 3,  # clock, bookings, lanes
-    "usage": HEAD + 6,  # clock, usage (4), lanes
-    "usage?by=member": HEAD + 6,  # clock, usage (4), lanes
+    "usage": HEAD + 7,  # clock, usage (4), lanes, idle bookings
+    "usage?by=member": HEAD + 7,  # clock, usage (4), lanes, idle bookings
     "tokens": HEAD + 6,  # tokens (2), limits, clock, lanes (2)
     "api-docs": HEAD,
     # presets (2), models, hosts, lanes, cards; clock, waiting bookings:
