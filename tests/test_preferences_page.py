@@ -275,3 +275,11 @@ def test_what_is_no_zone_is_not_kept(own: Client, owner: User, zone: str) -> Non
 def test_the_language_that_was_chosen_is_the_pages_own(own: Client) -> None:
     answer = own.post("/preferences/", {**VALUES, "language": "de"})
     assert answer.cookies["django_language"].value == "de"
+
+
+def test_boxes_stay_as_they_were_sent_when_another_field_is_wrong(own: Client) -> None:
+    answer = own.post("/preferences/", {**VALUES, "zone": "Mars/Olympus", "tell": ["freed-push"]})
+    assert answer.status_code == 400
+    assert re.findall(r'name="tell" value="([^"]+)"\s+checked', answer.content.decode()) == [
+        "freed-push"
+    ]

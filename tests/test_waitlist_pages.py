@@ -226,6 +226,16 @@ def test_a_hold_that_was_taken_and_never_approved_says_that(lane: Lane, owner: U
     assert hold.status(now) is Status.EXPIRED
 
 
+def test_what_was_typed_stays_when_waiting_is_refused(client: Client, lane: Lane) -> None:
+    said = form(within="9", purpose="a long story", repeat="weekly", days="3")
+    answer = client.post("/waitlist/", said, headers={"X-In-Dialog": "1"})
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert 'value="a long story"' in page
+    assert 'value="weekly" selected' in page
+    assert 'id="book-parts"' in page
+
+
 def test_nobody_elses_waiting_is_left(client: Client, taken: Booking) -> None:
     client.post("/waitlist/", form(within="1"))
     stranger = Client()

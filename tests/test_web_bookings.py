@@ -1,6 +1,7 @@
 """Booking through the pages: the form, its refusals, and the buttons of what is booked."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,6 +12,7 @@ from django.utils import timezone
 from bookings.models import Booking, State
 from lanes import clock
 from lanes.models import Lane
+from slotserve.web.bookings import PAST_SHOWN, WAITING_SHOWN
 from tests import builders
 
 pytestmark = pytest.mark.django_db
@@ -256,3 +258,28 @@ class TestSeries:
         # lane's next bookings
         with django_assert_max_num_queries(32):  # type: ignore[operator]
             member.get("/book/expect/", form | {"count": "50"})
+
+
+def booked_for(lane: Lane, start: datetime, **fields: Any) -> None:
+    """The whole GPU for an hour."""
+    who = {"owner": User.objects.first()} if "owner" not in fields else {}
+    builders.booking(lane=lane, kind="gpu", preset=None, start=start, **who, **fields)
+
+
+def test_older_bookings_are_on_further_pages(member: Client, lane: Lane) -> None:
+    owner, now = User.objects.get(username="member"), clock.database_now()
+    for day in range(1, PAST_SHOWN + 2):
+        booked_for(lane, now - timedelta(days=day), owner=owner)
+    oldest = Booking.objects.earliest("start")
+    assert f"/bookings/{oldest.pk}/" not in member.get("/bookings/").content.decode()
+    assert f"/bookings/{oldest.pk}/" in member.get("/bookings/?page=2").content.decode()
+
+
+def test_of_many_that_wait_for_approval_the_first_are_shown(lane: Lane) -> None:
+    builders.person("member")
+    now = clock.database_now()
+    for day in range(1, WAITING_SHOWN + 2):
+        booked_for(lane, now + timedelta(days=day), state=State.PENDING)
+    page = signed_in(builders.administrator()).get("/bookings/").content.decode()
+    assert page.count("/approve/") == WAITING_SHOWN
+    assert 'href="/administration/approvals/">More' in page

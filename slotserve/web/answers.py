@@ -19,6 +19,13 @@ def member(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
+def kept_query(request: HttpRequest) -> str:
+    """What the address asks for, but for which page: for links to the others."""
+    query = request.GET.copy()
+    query.pop("page", None)
+    return query.urlencode()
+
+
 def say(request: HttpRequest, done: object, words: str) -> None:
     """Show these words, or the refusal's if that is what a service answered."""
     if isinstance(done, Refusal):

@@ -5,6 +5,7 @@ from datetime import datetime
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -27,6 +28,7 @@ from slotserve.web.rows import rows
 from wire.words import marked
 
 PAST_SHOWN = 20
+WAITING_SHOWN = 10  # all of them are on the page of approvals
 CLAIMS_SHOWN = 8
 CHANGES = {
     "release": (
@@ -49,12 +51,16 @@ def mine(request: HttpRequest) -> HttpResponse:
     now = clock.database_now()
     user = member(request)
     own = Booking.objects.filter(owner=user).select_related("lane", "preset", "owner")
+    past = Paginator(own.past(now), PAST_SHOWN).get_page(request.GET.get("page"))
+    waiting = _waiting(user, now)
     context = {
         "current": rows(own.current(now), user, now),
         "shared": rows(_shared(user, now), user, now),
         "places": waitlist.places_of(user, now),
-        "past": rows(own.past(now)[:PAST_SHOWN], user, now),
-        "waiting": _waiting(user, now),
+        "page": past,
+        "past": rows(past, user, now),
+        "waiting": waiting[:WAITING_SHOWN],
+        "more_wait": len(waiting) > WAITING_SHOWN,
         "back": request.path,
     }
     return render(request, "bookings.html", context)
@@ -112,12 +118,13 @@ def _shared(user: User, now: datetime) -> QuerySet[Booking]:
     return theirs.select_related("lane", "preset", "owner")
 
 
-def _waiting(user: User, now: datetime) -> object:
-    """Bookings that wait for this administrator."""
+def _waiting(user: User, now: datetime) -> list[Booking]:
+    """Bookings that wait for this administrator: one more than are shown, if there are so many."""
     if not user.is_staff:
-        return ()
+        return []
     pending = Booking.objects.filter(state=State.PENDING, end__gt=now)
-    return pending.select_related("lane", "preset", "owner").order_by("start")
+    first = pending.select_related("lane", "preset", "owner").order_by("start", "pk")
+    return list(first[: WAITING_SHOWN + 1])
 
 
 def _moment(value: datetime) -> str:

@@ -18,7 +18,7 @@ from slotserve.preset_figures import facts_of
 from slotserve.preset_page import RevisionRow, history, lane_rows
 from slotserve.web import preset_words
 from slotserve.web.access import members_only
-from slotserve.web.answers import member
+from slotserve.web.answers import kept_query, member
 from slotserve.web.fields import StyledForm
 
 MODELS_SHOWN = 25  # a page
@@ -84,13 +84,11 @@ def models(request: HttpRequest) -> HttpResponse:
     form = CatalogueForm(request.GET, catalogue=catalogue)
     wish = form.wish()
     page = Paginator(catalogue.files(wish), MODELS_SHOWN).get_page(request.GET.get("page"))
-    query = request.GET.copy()
-    query.pop("page", None)
     context = {
         "form": form,
         "rows": catalogue.rows(page.object_list),
         "page": page,
-        "query": query.urlencode(),
+        "query": kept_query(request),
         "is_narrowed": wish != Wish(),
     }
     template = "_catalogue.html" if request.htmx else "catalogue.html"  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from slotserve.groups import groups as all_groups
 from slotserve.member_list import members
 from slotserve.members import Removed, remove_member, save_member
 from slotserve.web.access import staff_required
-from slotserve.web.answers import member, say
+from slotserve.web.answers import kept_query, member, say
 from slotserve.web.member_forms import GroupForm, MemberForm, SearchForm
 
 ON_A_PAGE = 50
@@ -30,7 +30,8 @@ def page(request: HttpRequest) -> HttpResponse:
     form = SearchForm(request.GET)
     asked = form.cleaned_data if form.is_valid() else {}
     found = Paginator(members(asked.get("q", ""), asked.get("group")), ON_A_PAGE)
-    context = {"form": form, "members": found.get_page(request.GET.get("page"))}
+    part = found.get_page(request.GET.get("page"))
+    context = {"form": form, "page": part, "query": kept_query(request)}
     return render(request, "members.html", context)
 
 

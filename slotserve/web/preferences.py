@@ -116,10 +116,11 @@ def _chosen(request: HttpRequest) -> dict[str, list[str]]:
 def _show(
     request: HttpRequest, form: PreferenceForm, held: Preference, address: str = ""
 ) -> HttpResponse:
+    typed = _chosen(request) if form.errors else {}
     context = {
         "form": form,
         "ways": [way.label for way in PERSONAL],
-        "rows": [_row(event, held) for event in _events(request)],
+        "rows": [_row(event, held, typed) for event in _events(request)],
         "zones": sorted(available_timezones()),
         "has_feed": bool(held.feed_digest),
         "address": address,
@@ -134,7 +135,8 @@ def _events(request: HttpRequest) -> list[Event]:
     return [event for event in Event if is_staff or event not in FOR_ADMINISTRATORS]
 
 
-def _row(event: Event, held: Preference) -> dict[str, Any]:
-    ways = preferences.channels_for(held, event)
+def _row(event: Event, held: Preference, typed: dict[str, list[str]]) -> dict[str, Any]:
+    """An event with its boxes: as they were sent, where the form is shown again, else as kept."""
+    ways = typed.get(event.value, preferences.channels_for(held, event))
     boxes = [(way.label, f"{event.value}-{way.value}", way in ways) for way in PERSONAL]
     return {"label": event.label, "boxes": boxes}

@@ -20,7 +20,7 @@ from gateway.slot_tokens import make_slot_token
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, members_only
-from slotserve.web.answers import member, say
+from slotserve.web.answers import kept_query, member, say
 from slotserve.web.token_forms import OwnerForm, TokenForm
 
 ON_A_PAGE = 50
@@ -76,7 +76,8 @@ def _page(request: HttpRequest, form: TokenForm, text: str | None, **more: Any) 
     context = {
         "form": form,
         "owners": of,
-        "tokens": part,
+        "page": part,
+        "query": kept_query(request),
         "text": text,
         "limits": limits_of(member(request)),
         "now": clock.database_now(),

@@ -23,6 +23,7 @@ from slotserve.web.access import came_from, members_only
 from slotserve.web.answers import leave_for, member, say
 from slotserve.web.fields import LocalDateTimeInput, StyledForm, next_quarter
 from slotserve.web.forms import LENGTHS, PRESET, WHOLE_GPU, BookForm
+from slotserve.web.repeating import RepeatForm
 from slotserve.web.rows import rows
 from slotserve.web.wall_times import AskingForm, WallClockField
 
@@ -118,15 +119,16 @@ def page(request: HttpRequest) -> HttpResponse:
 def wait(request: HttpRequest) -> HttpResponse:
     """Wait for what the booking form says, or for as long within a day or a week of its start."""
     now = clock.database_now()
-    form = BookForm(request.POST, now=now)
+    form, repeat = BookForm(request.POST, now=now), RepeatForm(request.POST)
     within = WITHIN.get(request.POST.get("within", ""))
-    if not form.is_valid() or within is None:
-        messages.error(request, _("Say which lane, from when and how long."))
-        return leave_for(request, reverse("book"))
-    done = waitlist.wait(owner=member(request), wanted=_wanted(form, within, now))
-    words = _("You wait for it: you are told when it is free.")
-    say(request, done, words)
-    return leave_for(request, reverse("book" if isinstance(done, Refusal) else "wait"))
+    done: object = Refusal("invalid", _("Say which lane, from when and how long."))
+    if form.is_valid() and within is not None:
+        done = waitlist.wait(owner=member(request), wanted=_wanted(form, within, now))
+    if isinstance(done, Refusal):  # what was typed stays
+        context = {"form": form, "repeat": repeat, "refusal": done, "can_wait": waits_offered()}
+        return render(request, "book.html", context, status=400)
+    messages.success(request, _("You wait for it: you are told when it is free."))
+    return leave_for(request, reverse("wait"))
 
 
 @members_only

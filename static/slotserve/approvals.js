@@ -1,9 +1,8 @@
-// The page of approvals: a box that ticks all. Ticks and the comment outlive a refresh.
+// The page of approvals: a box that ticks all. What is ticked is sent with each refresh.
 "use strict";
 
 (function () {
   const boxes = () => [...document.querySelectorAll("#waiting input[name=booking]")];
-  let comment = "";
 
   function show() {
     const all = document.getElementById("all");
@@ -18,14 +17,6 @@
     if (event.target.id === "all") for (const box of boxes()) box.checked = event.target.checked;
     show();
   });
-  document.addEventListener("htmx:beforeSwap", function () {
-    const field = document.getElementById("comment");
-    comment = field ? field.value : "";
-  });
-  document.addEventListener("htmx:afterSwap", function () {
-    const field = document.getElementById("comment");
-    if (field && field.value !== comment) field.value = comment;
-    show();
-  });
+  document.addEventListener("htmx:afterSwap", show);
   document.addEventListener("DOMContentLoaded", show);
 })();

@@ -117,8 +117,19 @@
       if (place) window.location.assign(place);
       else if (!fill(await answer.text())) window.location.reload();
     } catch {
-      form.submit();
+      sendPlainly(form, submitter);
     }
+  }
+
+  // As the browser would: with the button that was pressed, which may be to look, not to book.
+  function sendPlainly(form, submitter) {
+    if (submitter && submitter.hasAttribute("formaction")) form.action = submitter.formAction;
+    if (submitter && submitter.name) {
+      const pressed = document.createElement("input");
+      Object.assign(pressed, { type: "hidden", name: submitter.name, value: submitter.value });
+      form.append(pressed);
+    }
+    form.submit();
   }
 
   function isOwn(link) {

@@ -7,7 +7,7 @@ self.addEventListener("push", (event) => {
   } catch {
     told = {};
   }
-  const path = typeof told.path === "string" && told.path.startsWith("/") ? told.path : "/notices/";
+  const path = typeof told.path === "string" && /^\/(?!\/)/.test(told.path) ? told.path : "/notices/";
   event.waitUntil(self.registration.showNotification(told.title || "SlotServe", {
     body: told.body || "",
     tag: told.tag || undefined,

@@ -18,7 +18,7 @@
   // --- Zone: times are written by the server, so it must know. ---------------------------------
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
   const known = (document.cookie.match(/(?:^|; )zone=([^;]*)/) || [])[1] || "";
-  if (zone && decodeURIComponent(known) !== zone) {
+  if (zone && known !== encodeURIComponent(zone)) { // not decoded: it may be another program's
     document.cookie = "zone=" + encodeURIComponent(zone) + ";path=/;max-age=31536000;samesite=lax";
     const isPlain = document.documentElement.dataset.method === "GET";
     if (isPlain && document.cookie.includes("zone=")) window.location.reload();
@@ -70,10 +70,28 @@
   });
   document.addEventListener("htmx:afterRequest", function (event) {
     const status = event.detail.xhr.status;
+    if (!status) return; // given up, as by a dialog that is closed, or without an answer: see below
     if (status === 404) window.location.reload(); // what the page shows is gone: say that instead
     else sayConnection(status < 200 || status >= 400 || "streamLost" in document.body.dataset);
   });
+  for (const kind of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(kind, () => sayConnection(true));
+  }
   document.addEventListener("visibilitychange", refresh);
+
+  // What somebody is typing in a part outlives its refresh.
+  let typed = new Map();
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    const fields = [...event.detail.target.querySelectorAll("input[id], textarea[id]")];
+    const isTyped = (field) => ["text", "textarea"].includes(field.type) && field.value !== field.defaultValue;
+    typed = new Map(fields.filter(isTyped).map((field) => [field.id, field.value]));
+  });
+  document.addEventListener("htmx:afterSwap", function () {
+    for (const [id, value] of typed) {
+      const field = document.getElementById(id);
+      if (field && field.value !== value) field.value = value;
+    }
+  });
 
   // --- Small things ----------------------------------------------------------------------------
   function toggleTheme() {
