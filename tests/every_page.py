@@ -250,6 +250,13 @@ def url_names() -> set[str]:
     return set(_names(get_resolver().url_patterns)) - {""}
 
 
+def rest_names() -> set[str]:
+    """Of REST's addresses, as it is given them by its router."""
+    (rest,) = [each for each in get_resolver().url_patterns if str(each.pattern) == "api/v1/"]
+    assert isinstance(rest, URLResolver)
+    return set(_names(rest.url_patterns)) - {""}
+
+
 def _names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
     for pattern in patterns:
         if isinstance(pattern, URLPattern):

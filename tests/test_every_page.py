@@ -122,6 +122,11 @@ def test_each_address_is_a_page_here_or_has_a_reason_not_to_be() -> None:
     assert [name for name, count in Counter(others).items() if count > 1] == []
 
 
+def test_no_page_shares_its_name_with_one_of_rest() -> None:
+    # Else `{% url %}` gives the one of REST, and a form of the page is sent there.
+    assert every_page.url_names().isdisjoint(every_page.rest_names())
+
+
 @pytest.mark.parametrize("lanes", [6, 12])
 def test_each_page_asks_as_many_questions_however_many_lanes_there_are(lanes: int) -> None:
     site = every_page.made(Scale(lanes=lanes, members=lanes, bookings=10 * lanes, requests=2))
