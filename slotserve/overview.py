@@ -93,7 +93,10 @@ class LaneOverview:
 
     @property
     def model(self) -> str:
-        """What requests to the lane would name: what runs, else its default, else whatever is."""
+        """What requests to the lane would name: what it is to run, as it will when somebody has
+        copied the name; else what runs, its default, or whatever is."""
+        if self.order is not None and self.order.target is not None:
+            return self.order.target.preset.slug
         if self.runtime is not None and self.runtime.phase != Phase.FAILED:
             return self.runtime.revision.preset.slug
         return self.lane.default_preset.slug if self.lane.default_preset else "auto"

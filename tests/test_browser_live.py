@@ -140,3 +140,14 @@ def test_how_to_use_a_lane_is_told_over_the_overview(windows: Windows) -> None:
     expect(told).to_have_count(0)
     expect(link).to_be_focused()
     assert re.search(r"/lanes/demo/#use$", link.get_attribute("href") or "")
+
+
+def test_what_is_to_be_pasted_follows_what_the_lane_is_to_run(windows: Windows, lane: Lane) -> None:
+    page = windows.open(builders.person("alice"))
+    with page.expect_response(STREAM):
+        page.goto("/lanes/demo/")
+    example = page.get_by_label("Example request")
+    expect(example).to_contain_text('"model": "small"')
+    pages.order(lane, builders.preset("large"), "loading large for the slot")
+    expect(example).to_contain_text('"model": "large"')
+    expect(page.get_by_label("Anthropic")).to_contain_text('model="large"')

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from gateway.models import ApiToken
 from lanes import clock
-from lanes.models import Lane, ManualChoice, Preset
-from tests import builders
+from lanes.models import Lane, ManualChoice, Phase, Preset
+from tests import browser_pages, builders
 from wire.zones import zone_named
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +77,17 @@ def test_the_overview_refreshes_as_a_fragment(member: Client) -> None:
     fragment = member.get("/", headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in fragment
     assert "demo" in fragment
+
+
+def test_what_is_to_be_pasted_names_the_model_that_is_on_its_way(
+    lane: Lane, member: Client
+) -> None:
+    small = Preset.objects.get()
+    browser_pages.order(lane, small)
+    browser_pages.runtime(lane, small, Phase.READY)
+    browser_pages.order(lane, builders.preset("large"))  # as after booking it
+    page = member.get("/lanes/demo/").content.decode()
+    assert '"model": "<span data-model-name>large</span>"' in page
 
 
 def test_pages_are_in_the_zone_that_the_browser_wrote_encoded(member: Client) -> None:

@@ -1,5 +1,5 @@
 // How to call a lane's model, in a dialog over the overview. Without scripts the same links lead to
-// that part of the lane's page.
+// that part of the lane's page, where the model's name follows what the lane is to run.
 "use strict";
 
 (function () {
@@ -54,5 +54,11 @@
     if (!link || !isPlain || event.defaultPrevented) return;
     event.preventDefault();
     open(link);
+  });
+
+  document.addEventListener("htmx:afterSwap", function () {
+    const live = document.getElementById("live");
+    if (!live || !live.dataset.model) return;
+    for (const name of document.querySelectorAll("[data-model-name]")) name.textContent = live.dataset.model;
   });
 })();
