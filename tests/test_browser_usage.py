@@ -31,6 +31,17 @@ HAS_COLOUR = """([name, wanted]) => {
   }
   return false;
 }"""
+# Where the dots of a colour lie on average, as a part of the chart's width.
+BAR_MIDDLE = """([name, wanted]) => {
+  const canvas = document.querySelector(`[data-chart="${name}"] canvas`);
+  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const found = [];
+  for (let at = 0; at < data.length; at += 4) {
+    const isNear = (part, place) => Math.abs(part - data[at + place]) < 40;
+    if (wanted.every(isNear)) found.push((at / 4) % canvas.width);
+  }
+  return found.reduce((sum, x) => sum + x, 0) / found.length / canvas.width;
+}"""
 GREEN, BLACK = [47, 179, 68], [0, 0, 0]
 
 
@@ -70,6 +81,15 @@ def test_charts_are_drawn_from_their_tables_in_the_theme(windows: Windows) -> No
     expect(page.get_by_role("region", name="By Lane").get_by_role("row")).to_contain_text(
         ["Lane", "fast"]
     )
+
+
+def test_the_bar_of_a_single_day_stands_in_the_middle(windows: Windows) -> None:
+    # Not at the edge of an axis of years: it is all that a new installation has.
+    yesterday = (timezone.now() - timedelta(days=1)).date().isoformat()
+    page = windows.open(builders.person("alice"))
+    page.goto(f"/usage/?from={yesterday}&to={yesterday}")
+    expect(page.locator("canvas")).to_have_count(2)
+    assert page.evaluate(BAR_MIDDLE, ["hours-table", GREEN]) == pytest.approx(0.5, abs=0.1)
 
 
 def test_a_filter_is_chosen_and_a_file_downloaded(windows: Windows) -> None:

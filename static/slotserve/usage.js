@@ -54,7 +54,7 @@ document.addEventListener("DOMContentLoaded", function () {
       height: place.clientHeight,
       legend: { show: false },
       cursor: { show: false },
-      scales: { x: { range: (_, least, most) => [least - DAY / 2, most + DAY / 2] }, y: { range: (_, __, most) => [0, most * 1.05 || 1] } },
+      scales: { x: { range: () => [found.days[0] - DAY / 2, found.days.at(-1) + DAY / 2] }, y: { range: (_, __, most) => [0, most * 1.05 || 1] } },
       axes: [
         { ...axis, grid: { show: false }, space: 60, incrs: [1, 2, 7, 14, 28, 56, 112].map((days) => days * DAY),
           values: (_, splits) => splits.map((at) => (at % DAY ? "" : day.format(at * 1000))) },
