@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from bookings.closures import is_closed, joined
@@ -15,7 +14,7 @@ from bookings.policy_words import told
 from bookings.querysets import BookingQuerySet
 from bookings.refusals import Interval, Offering, RulesBroken, SlotTaken, UnderMaintenance
 from bookings.situation import Closure
-from wire.words import clock as words_of
+from lanes.telling import moment
 
 HORIZON = timedelta(days=366)  # how far ahead a booking may end
 _READ = 100  # bookings before and after the claim among which free time is looked for
@@ -83,13 +82,12 @@ def under_maintenance(standing: Standing, claim: Claim) -> UnderMaintenance | No
 
 def closed_words(lane: str, closure: Closure, now: datetime) -> str:
     """That maintenance closes a lane, from when to when, and why."""
-    zone = timezone.get_current_timezone()
-    values = {"lane": lane, "start": words_of(closure.start, now, zone), "why": ""}
+    values = {"lane": lane, "start": moment(closure.start, now), "why": ""}
     if closure.reason:
         values["why"] = f" ({closure.reason})"
     if closure.end is None:
         return _("%(lane)s is under maintenance from %(start)s on%(why)s.") % values
-    values["end"] = words_of(closure.end, now, zone)
+    values["end"] = moment(closure.end, now)
     return _("%(lane)s is under maintenance from %(start)s to %(end)s%(why)s.") % values
 
 
@@ -120,14 +118,14 @@ def _read(held: BookingQuerySet) -> tuple[Interval, ...]:
 
 
 def _taken(standing: Standing, conflicts: tuple[Interval, ...]) -> str:
-    lane, now, zone = standing.lane, standing.now, timezone.get_current_timezone()
+    lane, now = standing.lane.name, standing.now
     if not conflicts:
         return _("%(lane)s is taken by somebody who was a moment faster.") % {"lane": lane}
     values = {
         "lane": lane,
         "count": len(conflicts),
-        "start": words_of(conflicts[0].start, now, zone),
-        "end": words_of(conflicts[-1].end, now, zone),
+        "start": moment(conflicts[0].start, now),
+        "end": moment(conflicts[-1].end, now),
     }
     if len(conflicts) > 1:
         return _("%(lane)s is taken %(count)s times between %(start)s and %(end)s.") % values
@@ -137,8 +135,7 @@ def _taken(standing: Standing, conflicts: tuple[Interval, ...]) -> str:
 def _advice(nearest: tuple[Interval, ...], now: datetime) -> str:
     if not nearest:
         return _("No slot of that length is free.")
-    zone = timezone.get_current_timezone()
-    starts = [_("now") if slot.is_now else words_of(slot.start, now, zone) for slot in nearest]
+    starts = [_("now") if slot.is_now else moment(slot.start, now) for slot in nearest]
     several = _("%(some)s or %(last)s") % {"some": ", ".join(starts[:-1]), "last": starts[-1]}
     start = several if len(starts) > 1 else starts[0]
     return _("The nearest free: from %(start)s.") % {"start": start}

@@ -10,6 +10,7 @@ from bookings.policy_runs import BREAK
 from bookings.site_days import grid_after, grid_before
 from bookings.wall_clock import day_start
 
+MINUTE = timedelta(minutes=1)
 MOST_OFFERED = 3
 MOST_TRIED = 200  # starts that are judged for one answer
 GAPS_TRIED = 40
@@ -98,7 +99,7 @@ def _hours_over(broken: Broken) -> float:
 
 def _candidates(judge: Judge, claim: Claim, market: Market) -> list[Interval]:
     """Slots worth a judgement, the nearest first."""
-    length = fitting_length(judge.rules, claim.end - claim.start)
+    length = fitting_length(judge.rules, _wanted_length(claim))
     if length <= timedelta():
         return []
     earliest = judge.now + timedelta(minutes=judge.rules.notice_minutes)
@@ -117,7 +118,8 @@ def _points(
     judge: Judge, claim: Claim, gaps: Sequence[Interval], length: timedelta
 ) -> Iterator[datetime]:
     """Where a slot may begin to be possible: at the ends of gaps, on other days, as days begin."""
-    yield from (claim.start - length, claim.start, claim.start + length)
+    start = _up(claim.start) if claim.starts_now else claim.start
+    yield from (start - length, claim.start, start + length)
     near = sorted(gaps, key=lambda gap: _distance(gap, claim.start))[:GAPS_TRIED]
     for gap in near:
         yield gap.start
@@ -126,13 +128,25 @@ def _points(
         yield own.end + BREAK
         yield own.start - BREAK - length
     zone = judge.used.zone
-    local = claim.start.astimezone(zone)
+    local = start.astimezone(zone)
     for days in range(-DAYS_BACK, DAYS_ON):
         other = local + timedelta(days=days)  # the same time on its clock
         yield other.astimezone(judge.now.tzinfo)
         if judge.rules.day_hours or judge.rules.week_hours:
             yield day_start(other.date(), zone)
             yield day_start(other.date(), zone) - length
+
+
+def _wanted_length(claim: Claim) -> timedelta:
+    """A claim that begins now, within a minute, ends on a whole one: it is up to a minute shorter
+    than what was wished for, and what is offered later is not."""
+    length = claim.end - claim.start
+    return -(-length // MINUTE) * MINUTE if claim.starts_now else length
+
+
+def _up(moment: datetime) -> datetime:
+    """The next whole minute."""
+    return (moment + MINUTE - timedelta.resolution).replace(second=0, microsecond=0)
 
 
 def _on_grid(judge: Judge, claim: Claim, point: datetime) -> tuple[datetime, ...]:
