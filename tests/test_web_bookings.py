@@ -50,6 +50,13 @@ def test_a_member_books_now_and_gives_it_back(member: Client) -> None:
     assert booking.released_at is not None
 
 
+def test_a_slot_that_is_yet_to_come_is_not_said_to_be_ones_own_already(member: Client) -> None:
+    form = {"lane": "demo", "what": "gpu", "begins": "later", "start": local(60), "end": local(120)}
+    page = member.post("/book/", form, follow=True).content.decode()
+    assert "demo is yours from " in page
+    assert "is yours until" not in page
+
+
 def test_a_taken_slot_offers_the_nearest_free_ones(member: Client) -> None:
     form = {"lane": "demo", "what": "gpu", "begins": "now", "end": local(60)}
     member.post("/book/", form)

@@ -171,8 +171,10 @@ def _made_words(booking: Booking) -> str:
     if booking.state == State.PENDING:
         words = _("Asked for: an administrator decides. Until then %(lane)s is kept for you.")
         return words % {"lane": booking.lane.name}
-    words = _("%(lane)s is yours until %(end)s.")
-    return words % {"lane": booking.lane.name, "end": moment(booking.end)}
+    values = {"lane": booking.lane.name, "start": moment(booking.start), "end": moment(booking.end)}
+    if booking.start > clock.database_now():
+        return _("%(lane)s is yours from %(start)s to %(end)s.") % values
+    return _("%(lane)s is yours until %(end)s.") % values
 
 
 def _series_words(made: MadeSeries) -> str:
