@@ -3,12 +3,18 @@
 import logging
 
 from celery import current_app
+from django.conf import settings
 from kombu.exceptions import OperationalError
 
 log = logging.getLogger(__name__)
 
 INVITATION_MAIL = "slotserve.invitation_mail"
 FAREWELL_MAIL = "slotserve.farewell_mail"
+
+
+def is_sent() -> bool:
+    """Whether e-mails leave this installation; without a mail server they go to the log alone."""
+    return not settings.EMAIL_BACKEND.endswith("console.EmailBackend")
 
 
 def ask_for(task: str, *arguments: object) -> bool:

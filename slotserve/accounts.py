@@ -19,6 +19,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from requests import RequestException, Session
 
 from gateway.browser_tokens import end_session
@@ -49,6 +50,12 @@ def tell_sign_on_failed(request: HttpRequest, error: Exception | None) -> None:
 
 class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
     """allauth's adapter with sign-up closed unless SLOTSERVE_OPEN_SIGNUP says otherwise."""
+
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "username_password_mismatch": gettext_lazy(
+            "No account has this name or e-mail and this password."
+        )
+    }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Whether a stranger may make an account."""

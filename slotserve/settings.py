@@ -144,7 +144,10 @@ LOGIN_URL = "account_login"
 ACCOUNT_ADAPTER = "slotserve.accounts.ClosedSignup"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
-ACCOUNT_FORMS = {"login": "slotserve.web.account_forms.LoginForm"}
+ACCOUNT_FORMS = {
+    "login": "slotserve.web.account_forms.LoginForm",
+    "reset_password": "slotserve.web.account_forms.ResetPasswordForm",
+}
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "SlotServe"

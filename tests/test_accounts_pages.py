@@ -9,8 +9,10 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.auth.models import User
+from django.core import mail
 from django.core.cache import cache
 from django.test import Client
+from pytest_django import Settings
 
 from tests import builders
 
@@ -214,3 +216,29 @@ def test_nobody_is_asked_where_the_setting_is_off() -> None:
     client = Client()
     client.force_login(builders.administrator())
     assert client.get("/administration/").status_code == 200
+
+
+CONSOLE = "django.core.mail.backends.console.EmailBackend"
+
+
+def test_who_forgot_the_password_is_sent_a_link(db: None) -> None:
+    EmailAddress.objects.create(user=builders.person("ada"), email="ada@example.org", primary=True)
+    page = Client().get("/accounts/password/reset/").content.decode()
+    assert "Send the link" in page
+    answer = Client().post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
+    assert "A mail is on its way" in answer.content.decode()
+    assert mail.outbox[0].to == ["ada@example.org"]
+
+
+def test_without_a_mail_server_nobody_is_told_to_wait_for_mail(
+    db: None, settings: Settings
+) -> None:
+    settings.EMAIL_BACKEND = CONSOLE
+    page = Client().get("/accounts/password/reset/").content.decode()
+    assert "an administrator can give you a new password" in page
+    assert "Send the link" not in page
+
+
+def test_a_wrong_password_is_told_in_the_words_of_the_form(db: None) -> None:
+    answer = Client().post("/accounts/login/", {"login": "ada", "password": "wrong"})
+    assert "No account has this name or e-mail and this password." in answer.content.decode()

@@ -182,6 +182,15 @@ def test_a_passkey_that_is_not_there_is_told_in_words(windows: Windows, alice: U
     )
 
 
+def test_no_passkey_is_asked_for_at_a_bare_address(
+    windows: Windows, live_server: LiveServer
+) -> None:
+    page = windows.open()
+    page.goto(f"{live_server.url}/accounts/login/")
+    expect(page.get_by_role("button", name="Log in", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Log in with a passkey")).to_be_hidden()
+
+
 def test_the_button_that_was_pressed_is_told(windows: Windows, alice: User) -> None:
     page = windows.open()
     log_in(page)

@@ -11,6 +11,7 @@ from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django.contrib.auth.models import Group, User
 from django.core import mail
 from django.test import Client, RequestFactory
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from lanes import clock
@@ -122,6 +123,19 @@ def test_members_invite_and_revoke_nobody(chief: User) -> None:
     assert [isinstance(each, Refusal) and each.code for each in answers] == [
         "not_administrator"
     ] * 2
+
+
+def test_without_a_mail_server_the_page_says_to_pass_the_link_on(
+    chief: User, settings: Settings
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+    client = Client()
+    client.force_login(chief)
+    assert "There are none yet." in client.get("/administration/invitations/").content.decode()
+    form = {"email": "ada@example.org", "days": "7"}
+    page = client.post("/administration/invitations/", form).content.decode()
+    assert "This installation sends no e-mails: pass the link on yourself." in page
+    assert "The link is sent to" not in page
 
 
 def test_the_story_on_pages(chief: User) -> None:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from lanes import clock
 from lanes.refusals import Refusal
-from slotserve import invitations
+from slotserve import account_mail, invitations
 from slotserve.accounts import SESSION_KEY
 from slotserve.models import Invitation
 from slotserve.web.access import staff_required
@@ -101,8 +101,11 @@ def _invited(request: HttpRequest, form: InviteForm) -> str | None:
 
 
 def _send(request: HttpRequest, invitation: Invitation, link: str) -> None:
-    """Have the mail sent; when nobody can be asked to, the page says so."""
-    if invitations.send(invitation, link):
+    """Have the mail sent; when nobody sends it, the page says so."""
+    if not account_mail.is_sent():
+        words = _("This installation sends no e-mails: pass the link on yourself.")
+        messages.warning(request, words)
+    elif invitations.send(invitation, link):
         words = _("The link is sent to %(email)s.") % {"email": invitation.email}
         messages.success(request, words)
     else:

@@ -18,7 +18,8 @@
 
   document.addEventListener("DOMContentLoaded", function () {
     const buttons = document.querySelectorAll(BUTTONS);
-    if (!buttons.length || window.PublicKeyCredential) return;
+    const isNamed = !/^[\d.]+$|^\[/.test(window.location.hostname); // no passkey is of a bare address
+    if (!buttons.length || (window.PublicKeyCredential && isNamed)) return;
     for (const button of buttons) button.hidden = true;
     if (!document.getElementById("passkey_login")) say("missing");
   });
