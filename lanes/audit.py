@@ -90,9 +90,12 @@ def note(
 def changes_of(entry: AuditEntry) -> list[Change]:
     """An entry's, in the reader's language and zone."""
     labels = FIELDS.get(Subject(entry.subject), {})
+    told = [(name, _told(old), _told(new)) for name, old, new in entry.changes]
+    # What was empty in one way and is so in another is no change to readers.
     return [
-        Change(name, gettext(labels.get(name, name)), _told(old), _told(new))
-        for name, old, new in entry.changes
+        Change(name, gettext(labels.get(name, name)), old, new)
+        for name, old, new in told
+        if old != new
     ]
 
 

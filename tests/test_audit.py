@@ -280,6 +280,13 @@ def test_it_outlives_its_person_and_is_told_in_the_readers_language(boss: User) 
         assert "team" in entry.told
 
 
+def test_rules_that_go_are_not_told_to_have_lost_what_they_never_said(boss: User) -> None:
+    row = well(policy_service.save_policy(None, actor=boss, max_minutes=120))
+    policy_service.delete_policy(row, actor=boss)
+    entry = AuditEntry.objects.get(kind="policy.deleted")
+    assert [(each.old, each.new) for each in audit.changes_of(entry)] == [("120", "nothing")]
+
+
 def test_old_entries_are_dropped(
     boss: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
