@@ -4,6 +4,7 @@ from datetime import datetime, tzinfo
 
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from bookings.wall_clock import Change, changes, wall_of
 from lanes.models import Maintenance
@@ -16,10 +17,12 @@ def title(span: Span) -> str:
     """The days in words, such as 30 November - 6 December 2026."""
     if span.view is View.MONTH:
         return date_format(span.first, "F Y")
-    if span.view is View.WEEK:
-        day = "j F" if span.first.year == span.last.year else "j F Y"
-        return f"{date_format(span.first, day)} {DASH} {date_format(span.last, 'j F Y')}"
-    return date_format(span.first, "l, j F Y")
+    last = date_format(span.last, pgettext("date format", "j F Y"))
+    if span.view is View.DAY or span.view is View.HOURS:
+        return f"{date_format(span.first, 'l')}, {last}"
+    is_short = span.first.year == span.last.year
+    day = pgettext("date format", "j F") if is_short else pgettext("date format", "j F Y")
+    return f"{date_format(span.first, day)} {DASH} {last}"
 
 
 def times(start: datetime, end: datetime, zone: tzinfo) -> str:
@@ -40,7 +43,7 @@ def clocks(start: datetime, end: datetime, zone: tzinfo) -> str:
 
 def day_words(moment: datetime) -> str:
     """The day that its own clock shows."""
-    return date_format(moment, "j M")
+    return date_format(moment, pgettext("date format", "j M"))
 
 
 def closed_words(row: Maintenance, zone: tzinfo) -> str:
@@ -63,7 +66,7 @@ def _note(change: Change, zone: tzinfo) -> str:
     after = wall_of(change.at, zone)
     minutes = round(change.by.total_seconds() / 60)
     values = {
-        "day": date_format(after, "j F"),
+        "day": date_format(after, pgettext("date format", "j F")),
         "before": f"{after - change.by:%H:%M}",
         "after": f"{after:%H:%M}",
         "minutes": abs(minutes),

@@ -41,14 +41,14 @@ PLACES = (
     Place(_("Playground"), "playground"),
     Place(_("Usage"), "usage", prefix="/usage/"),
     Place(_("My bookings"), "bookings", frozenset({"extend", "wait"}), prefix="/bookings/"),
-    Place(_("Tokens"), "tokens"),
+    Place(_("Tokens"), "tokens", frozenset({"slot-token"})),
     Place(_("Administration"), "administration", prefix="/administration/", is_for_staff=True),
 )
 # In the menu of the person.
 OWN_PLACES = (
     Place(_("Preferences"), "preferences"),
     Place(_("Change password"), "account_change_password"),
-    Place(_("Two-factor sign-in"), "mfa_index"),
+    Place(_("Second factors and passkeys"), "mfa_index"),
     Place(_("API"), "api-docs"),
 )
 
