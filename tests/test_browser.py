@@ -110,7 +110,7 @@ def test_a_slot_is_booked_refused_to_another_and_given_back(windows: Windows) ->
     expect(bob.get_by_label("Start at")).to_have_value(end)
     expect(bob.get_by_label("Load")).to_have_value("preset:small")
     bob.get_by_role("button", name="Book").click()
-    expect(bob.get_by_text("demo is yours until")).to_be_visible()
+    expect(bob.get_by_text("demo is yours from")).to_be_visible()
 
     alice.goto("/bookings/")
     alice.on("dialog", lambda dialog: dialog.accept())
@@ -260,7 +260,7 @@ def test_the_form_says_what_to_expect_of_a_slot(windows: Windows, lane: Lane) ->
     page = windows.open(builders.person("alice"))
     page.goto("/book/?lane=demo&what=preset:small")
     said = page.locator("#expect")
-    expect(said).to_contain_text("your slot starts without a load")
+    expect(said).to_contain_text("No reload: it is loaded by then.")
     page.get_by_label("Load").select_option(label="large")
     expect(said).to_contain_text("of your slot are loading, which starts at once")
     expect(page.get_by_role("region", name="Booked on demo")).to_contain_text("the lane is free")

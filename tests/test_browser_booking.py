@@ -81,7 +81,7 @@ def test_refused_and_booked_from_a_suggestion_within_it(windows: Windows, lane: 
     refusal.get_by_role("link", name="Take").first.click()
     expect(form.get_by_label("Later")).to_be_checked()
     form.get_by_role("button", name="Book", exact=True).click()
-    expect(page.get_by_text("demo is yours until")).to_be_visible()
+    expect(page.get_by_text("demo is yours from")).to_be_visible()
 
 
 def test_a_series_with_a_clash_by_keys_alone(windows: Windows, lane: Lane) -> None:
