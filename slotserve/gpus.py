@@ -85,7 +85,7 @@ def cards_of_lane(lane: Lane, now: datetime) -> list[CardView]:
 
 def cards(gpus: QuerySet[Gpu], now: datetime) -> list[CardView]:
     """These cards with their newest readings, by host and index; two queries."""
-    rows = gpus.select_related("host", "state").prefetch_related("lanes")
+    rows = gpus.select_related("host", "state").defer(None).prefetch_related("lanes")
     return [_view(gpu, now) for gpu in rows.order_by("host__name", "state__number", "uuid")]
 
 

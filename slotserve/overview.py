@@ -148,14 +148,23 @@ def lanes_for_people() -> QuerySet[Lane]:
     """Every lane with what its pages need beside it."""
     newest = LaneEvent.objects.filter(lane=OuterRef("pk")).order_by("-at", "-pk").values("pk")[:1]
     lanes = Lane.objects.select_related("host", "default_preset__current__model_file")
-    cards = Prefetch("gpus", Gpu.objects.select_related("state"))
-    return lanes.prefetch_related(cards).annotate(newest_event=Subquery(newest))
+    unsaid = facts_of.left_out(
+        host=facts_of.HOST,
+        default_preset=facts_of.PRESET,
+        default_preset__current=facts_of.REVISION,
+        default_preset__current__model_file=facts_of.MODEL_FILE,
+    )
+    states = facts_of.left_out(state=facts_of.READING)
+    cards = Prefetch("gpus", Gpu.objects.select_related("state").defer(*states))
+    lanes = lanes.defer(*unsaid).prefetch_related(cards)
+    return lanes.annotate(newest_event=Subquery(newest))
 
 
 def overviews(lanes: Iterable[Lane], now: datetime, viewer: User) -> list[LaneOverview]:
     """The lanes at `now` as this person may see them, in their order; a fixed number of queries."""
     lanes = list(lanes)
-    orders = Order.objects.filter(lane__in=lanes).select_related("target__preset")
+    unsaid = facts_of.left_out(target=facts_of.REVISION, target__preset=facts_of.PRESET)
+    orders = Order.objects.filter(lane__in=lanes).select_related("target__preset").defer(*unsaid)
     choices = ManualChoice.objects.filter(lane__in=lanes, ended_at=None, until__gt=now)
     runtimes = facts_of.newest_runtimes(lanes)
     ordered = {order.lane_id: order for order in orders}

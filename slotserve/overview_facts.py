@@ -1,5 +1,6 @@
 """What overviews of lanes are made of: one read for each kind of row."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.db.models import OuterRef, Subquery, Window
@@ -11,6 +12,30 @@ from lanes.models import Lane, LaneEvent, Maintenance, Order, PresetFailure, Run
 from lanes.reporting import REFUSED
 
 CLAIMS_SHOWN = 2  # the one in progress and the next
+# What overviews say nothing of, and so do not read: making it takes most of a row's time.
+HOST = ("created_at", "asked_at", "alarms", "alarm_times")
+PRESET = ("created_at", "archived_at")
+REVISION = (
+    *("engine", "arguments", "environment", "options", "image", "notes", "aliases", "is_draft"),
+    *("created_at", "created_by"),
+)
+MODEL_FILE = (
+    *("path", "added_at", "folder", "kind", "parts", "projector_path", "architecture"),
+    *("parameters", "quantisation", "context_length", "vocabulary_size", "has_chat_template"),
+    *("fingerprint", "digests", "digests_of", "is_hashed", "forgotten_at"),
+)
+READING = ("processes", "verdict", "trouble", "words")
+PERSON = ("password", "last_login", "date_joined")
+CLAIM = (
+    *("pinned_revision", "original_end", "purpose", "created_at", "released_at"),
+    *("asked_at", "first_request_at", "lapse", "owner_since", "decided_by", "decision_comment"),
+    *("held_until", "series"),
+)
+
+
+def left_out(**columns: Iterable[str]) -> list[str]:
+    """For `defer`: columns by the path to their row."""
+    return [f"{path}__{name}" for path, names in columns.items() for name in names]
 
 
 def maintenance(lanes: list[Lane], now: datetime) -> dict[int, list[Maintenance]]:
@@ -28,7 +53,9 @@ def newest_runtimes(lanes: list[Lane]) -> dict[int, Runtime]:
     )
     pks = Lane.objects.filter(pk__in=[lane.pk for lane in lanes]).values_list(Subquery(newest))
     runtimes = Runtime.objects.filter(pk__in=[pk for (pk,) in pks if pk is not None])
-    return {r.lane_id: r for r in runtimes.select_related("revision__preset")}
+    unsaid = left_out(revision=REVISION, revision__preset=PRESET)
+    rows = runtimes.select_related("revision__preset").defer("sealed_key", "log_path", *unsaid)
+    return {r.lane_id: r for r in rows}
 
 
 def claims(lanes: list[Lane], now: datetime) -> dict[int, list[Booking]]:
@@ -36,7 +63,9 @@ def claims(lanes: list[Lane], now: datetime) -> dict[int, list[Booking]]:
     rank = Window(RowNumber(), partition_by="lane", order_by="start")
     ahead = Booking.objects.filter(lane__in=lanes, state=State.CONFIRMED, end__gt=now).order_by()
     shown = ahead.annotate(rank=rank).filter(rank__lte=CLAIMS_SHOWN).values("pk")
+    unsaid = left_out(owner=PERSON, preset=PRESET)
     rows = Booking.objects.filter(pk__in=shown).select_related("owner", "preset")
+    rows = rows.defer(*CLAIM, *unsaid)
     found: dict[int, list[Booking]] = {}
     for booking in rows:
         found.setdefault(booking.lane_id, []).append(booking)
