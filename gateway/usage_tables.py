@@ -85,6 +85,7 @@ class Held:
 _NAMES = tuple(each.name for each in fields(Sums))
 _COLUMNS = {name: f"{name}_seconds" for name in ("used", "loading", "idle", "unmeasured")}
 _SUMS = {f"sum_{name}": Sum(_COLUMNS.get(name, name)) for name in _NAMES}
+_TIMES = {f"sum_{name}": Sum(column) for name, column in _COLUMNS.items()}
 
 
 def rows_of(viewer: User | AnonymousUser, question: Question) -> QuerySet[UsageDay]:
@@ -117,20 +118,20 @@ def total(groups: list[Group]) -> Sums:
 
 
 def held_without_computing(viewer: User | AnonymousUser, question: Question) -> list[Held]:
-    """Bookings that used less than a tenth of ten minutes or more, the most idle first; two
-    queries."""
+    """Bookings that used less than a tenth of ten minutes or more, the most idle first, and their
+    times; two queries."""
     rows = rows_of(viewer, question).filter(booking_id_for__gt=0)
     measured = F("sum_used") + F("sum_loading") + F("sum_idle")
     found = (
         rows.values_list("booking_id_for")
-        .annotate(**_SUMS)
+        .annotate(**_TIMES)
         .filter(Q(sum_used__lt=measured * LEAST_SHARE))
         .annotate(held=measured)
         .filter(held__gte=LEAST_HELD_SECONDS)
         .order_by(F("sum_idle").desc(), "-booking_id_for")[:SHOWN]
     )
-    sums = {row[0]: Sums(*row[1 : 1 + len(_NAMES)]) for row in found}
-    bookings = Booking.objects.select_related("owner", "lane", "preset").in_bulk(list(sums))
+    sums = {row[0]: Sums(*row[1 : 1 + len(_TIMES)]) for row in found}
+    bookings = _named().in_bulk(list(sums))
     return [Held(bookings[pk], sums[pk]) for pk in sums if pk in bookings]
 
 
@@ -153,6 +154,12 @@ def lines(viewer: User | AnonymousUser, question: Question) -> Iterator[list[Lin
         found = rows.filter(day=day).values_list("owner_name", "lane_name", "preset")
         ordered = found.annotate(**_SUMS).order_by("owner_name", "lane_name", "preset")
         yield [Line(day, row[0], row[1], row[2], Sums(*row[3:])) for row in ordered]
+
+
+def _named() -> QuerySet[Booking]:
+    """Bookings, of which nothing is read but times and the names that are shown."""
+    names = ("owner__username", "lane__name", "preset__slug")
+    return Booking.objects.select_related("owner", "lane", "preset").only("start", "end", *names)
 
 
 def _group(row: tuple[object, ...], columns: int) -> Group:
