@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from bookings.availability import under_maintenance
 from bookings.models import Booking
+from bookings.names import Names, names_for
 from bookings.policies import Standing
 from bookings.policy import Claim, Counted, grown
 from bookings.policy_words import told
@@ -37,7 +38,7 @@ class _Held:
 def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple[Judged, ...]:
     """Each with what stands against it: times, rules, others. What is fine counts for those after
     it. One query, however many."""
-    held = _held(wish, found)
+    held = _held(wish, found, names_for(standing.owner))
     answers = []
     for occurrence in found:
         each = replace(wish, start=occurrence.start, end=occurrence.end)
@@ -56,11 +57,11 @@ def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple
     return tuple(answers)
 
 
-def _held(wish: Wish, found: Sequence[Occurrence]) -> list[_Held]:
+def _held(wish: Wish, found: Sequence[Occurrence], names: Names) -> list[_Held]:
     first, last = min(each.start for each in found), max(each.end for each in found)
     rows = Booking.objects.in_the_way(wish.lane.pk, first, last)
     return [
-        _Held(Interval(start, end, pk), who)
+        _Held(Interval(start, end, pk), names.of(who))
         for start, end, pk, who in rows.values_list("start", "end", "pk", "owner__username")
     ]
 

@@ -1,6 +1,6 @@
 """Kept sentences as this reader is told them: in the language and the zone that are in force."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django.utils import timezone
@@ -10,12 +10,12 @@ from django.utils.translation import gettext, pgettext
 from wire.words import Reader, kept_of, retold
 
 
-def told(sentence: str, kept: Mapping[str, object] | None) -> str:
+def told(sentence: str, kept: Mapping[str, object] | None, name: Callable[[str], str] = str) -> str:
     """The sentence for whoever reads now; as it is kept when nobody knows what it was made of.
 
-    `kept` is what `wire.words.kept_of` gave when it was written.
+    `kept` is what `wire.words.kept_of` gave when it was written; `name` says a person's name.
     """
-    return retold(kept, Reader(gettext, moment)) if kept else sentence
+    return retold(kept, Reader(gettext, moment, name)) if kept else sentence
 
 
 def tell(sentence: str) -> str:

@@ -15,6 +15,7 @@ from wire.addresses import read_database_url, read_redis_url, url_for_hosts
 from wire.env import (
     SettingError,
     read_address,
+    read_choice,
     read_flag,
     read_list,
     read_networks,
@@ -272,6 +273,9 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"queue": "plan", "expires": FORGET_SECONDS},
     },
 }
+
+# As bookings.names knows them, which cannot be imported before the settings are read.
+SLOTSERVE_NAMES = read_choice("SLOTSERVE_NAMES", ("members", "groups", "administrators"), "members")
 
 # --- Scheduling (docs/scheduling.md) --------------------------------------------------------
 SLOTSERVE_BUFFER_SECONDS = read_number("SLOTSERVE_BUFFER_SECONDS", 60.0)

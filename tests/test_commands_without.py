@@ -52,6 +52,7 @@ def test_an_address_of_no_database(url: str, tmp_path: Path) -> None:
         {"SLOTSERVE_TIME_ZONE": "Mars/Olympus"},
         {"SLOTSERVE_TIME_ZONE": "../../etc/passwd"},
         {"SLOTSERVE_TIME_ZONE": "Europe"},
+        {"SLOTSERVE_NAMES": "nobody"},
         {"REDIS_URL": "redis://h:99999/0"},
     ],
 )

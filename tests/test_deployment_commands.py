@@ -203,6 +203,13 @@ def test_a_time_zone_that_is_none_stops_the_start_with_a_sentence(tmp_path: Path
     assert checked.stderr.strip().rstrip(".") == said
 
 
+def test_a_choice_that_there_is_not_stops_the_start_with_a_sentence(tmp_path: Path) -> None:
+    checked = check_deploy(tmp_path, SLOTSERVE_NAMES="nobody")
+    assert checked.returncode == 1
+    said = "SLOTSERVE_NAMES='nobody' is none of members, groups, administrators"
+    assert checked.stderr.strip() == f"{said}: give one of them."
+
+
 def test_a_secret_s_file_that_is_missing_stops_the_start_with_a_sentence(tmp_path: Path) -> None:
     missing = {"SLOTSERVE_SECRET_KEY": "", "SLOTSERVE_SECRET_KEY_FILE": str(tmp_path / "no")}
     checked = check_deploy(tmp_path, **missing)

@@ -12,7 +12,7 @@ from wire.setting_names import NAMES, PREFIX, misspelt
 
 SOURCES = ("slotserve", "bookings", "notices", "lanes", "gateway", "wire", "bin", "bench", "tests")
 READ = re.compile(
-    r"""(?:read_(?:text|address|time_zone|secret|number|whole|flag|list|networks|path)|environ(?:\.get|\.pop)?)\s*[(\[]\s*"([A-Z_]+)\""""
+    r"""(?:read_(?:text|address|time_zone|secret|number|whole|flag|choice|list|networks|path)|environ(?:\.get|\.pop)?)\s*[(\[]\s*"([A-Z_]+)\""""
 )
 OURS = re.compile(r"(SLOTSERVE_[A-Z_]+|DATABASE_URL|REDIS_URL)")
 INTERNAL = {

@@ -182,7 +182,8 @@ def test_what_an_heirs_rules_forbid_is_listed(booking: Booking, owner: User) -> 
 def test_nobody_is_no_member(booking: Booking, owner: User, name: str) -> None:
     for form in ({}, {"member": ""}, {"member": "nobody"}):
         answer = signed_in(owner).post(f"/bookings/{booking.pk}/{name}/", form)
-        assert answer.status_code == 404
+        assert answer.status_code == 400
+        assert "There is no such member who may log in." in answer.content.decode()
 
 
 def test_it_is_shared_removed_and_left(booking: Booking, owner: User) -> None:

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -98,6 +99,14 @@ def read_flag(name: str, *, default: bool) -> bool:
     if raw in {"0", "false", "no", "off"}:
         return False
     raise SettingError(f"{name}={raw!r} is neither yes nor no: give 1 or 0")
+
+
+def read_choice(name: str, choices: Collection[str], default: str) -> str:
+    """One of these words."""
+    raw = read_text(name, default).lower()
+    if raw not in choices:
+        raise SettingError(f"{name}={raw!r} is none of {', '.join(choices)}: give one of them")
+    return raw
 
 
 def read_list(name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:

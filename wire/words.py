@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+PEOPLE = frozenset(("actor", "owner", "member"))
 Kept = dict[str, object]  # as JSON keeps it: {"text": …, "values": {…}}
 
 
@@ -55,10 +56,12 @@ class Words(str):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads: how a text with places is in their language, and how they are told a moment."""
+    """Who reads: how a text with places is in their language, and how they are told a moment and
+    a person's name, which stands at one of PEOPLE."""
 
     translate: Callable[[str], str]
     moment: Callable[[datetime], str]
+    name: Callable[[str], str] = str
 
 
 def said(text: str, /, *groups: Value, **values: Value) -> Words:
@@ -86,7 +89,7 @@ def retold(kept: Mapping[str, object], reader: Reader) -> str:
     Where the translation does not fit the values, as after an update, the English text is used.
     """
     text, values = str(kept["text"]), _values(kept)
-    spoken = {name: _read(value, reader) for name, value in values.items()}
+    spoken = {name: _read(name, value, reader) for name, value in values.items()}
     groups = [spoken[str(place)] for place in range(len(spoken)) if str(place) in spoken]
     named = {name: value for name, value in spoken.items() if not name.isdigit()}
     for words in (reader.translate(text), text):
@@ -132,9 +135,9 @@ def _values(kept: Mapping[str, object]) -> Mapping[str, object]:
     return values if isinstance(values, Mapping) else {}
 
 
-def _read(value: object, reader: Reader) -> object:
+def _read(place: str, value: object, reader: Reader) -> object:
     if not isinstance(value, Mapping):
-        return value
+        return reader.name(value) if place in PEOPLE and isinstance(value, str) else value
     if "moment" in value:
         return reader.moment(datetime.fromisoformat(str(value["moment"])))
     return retold(value, reader)

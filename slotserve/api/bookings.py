@@ -22,7 +22,7 @@ from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody, check_empty
 from slotserve.api.booking_people import PeopleActions
 from slotserve.api.errors import refuse
-from slotserve.api.fields import AwareDateTimeField, is_true
+from slotserve.api.fields import AwareDateTimeField, NameField, is_true
 from slotserve.api.permissions import OTHER_LANE, may_use_lane
 from slotserve.api.tokens import MadeTokenSerializer, TokenSerializer
 
@@ -37,7 +37,7 @@ class BookingSerializer(serializers.ModelSerializer[Booking]):
     """A booking; `status` is derived from state and time."""
 
     lane = serializers.CharField(source="lane.slug")
-    owner = serializers.CharField(source="owner.username")
+    owner = NameField(source="owner.username")
     preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
     status = serializers.SerializerMethodField()
     warnings = serializers.SerializerMethodField()

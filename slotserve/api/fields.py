@@ -1,11 +1,13 @@
 """Fields that refuse what Django would silently guess."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
 from lanes.telling import tell
+from slotserve.names import names_of
 
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 NAIVE_WORDS = "Give the time with its zone, such as 2030-01-15T14:00:00Z or 2030-01-15T15:00+01:00."
@@ -45,3 +47,14 @@ class ToldField(serializers.CharField):
     def to_representation(self, value: object) -> str:
         """Also of a plain string, which stays as it is."""
         return tell(str(value) if not isinstance(value, str) else value)
+
+
+class NameField(serializers.CharField):
+    """A person's name; null where the caller is not shown it. Needs the request."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(read_only=True, allow_null=True, **options)
+
+    def to_representation(self, value: str) -> str | None:  # type: ignore[override]
+        """The name, or None."""
+        return value if names_of(self.context["request"]).are_shown(value) else None

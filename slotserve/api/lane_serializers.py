@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from rest_framework import serializers
 
 from bookings.models import Booking
 from lanes.failures.causes import Kind
 from lanes.models import Gpu, Host, LaneEvent, Preset, slug_validator
 from slotserve.api.bodies import StrictBody
-from slotserve.api.fields import AwareDateTimeField
+from slotserve.api.fields import AwareDateTimeField, NameField
+from slotserve.names import names_of
 from slotserve.overview import LaneOverview
 
 
@@ -35,7 +35,7 @@ class DecisionSerializer(serializers.Serializer[Any]):
 class SlotSerializer(serializers.ModelSerializer[Booking]):
     """A booking as its lane shows it."""
 
-    owner = serializers.CharField(source="owner.username")
+    owner = NameField(source="owner.username")
     preset = serializers.CharField(source="preset.slug", default=None, allow_null=True)
 
     class Meta:
@@ -148,17 +148,16 @@ class ChosenSerializer(serializers.Serializer[Any]):
 class EventSerializer(serializers.ModelSerializer[LaneEvent]):
     """A sentence about a lane."""
 
-    sentence = serializers.CharField(source="told")
-    actor = serializers.SerializerMethodField()
+    sentence = serializers.SerializerMethodField()
+    actor = NameField(source="actor.username", default=None)
 
     class Meta:
         model = LaneEvent
         fields = ("at", "kind", "sentence", "actor")
 
-    def get_actor(self, event: LaneEvent) -> str | None:
-        """The person's name, if a person did it."""
-        actor: User | None = event.actor
-        return actor.username if actor else None
+    def get_sentence(self, event: LaneEvent) -> str:
+        """With the names that the caller is shown."""
+        return names_of(self.context["request"]).told(event)
 
 
 class ExplainSerializer(serializers.Serializer[Any]):

@@ -143,7 +143,8 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
     def events(self, request: Request, slug: str) -> Response:
         """The newest sentences about the lane."""
         events = recent_events(self._lane(slug), limit=100)
-        return Response(shapes.EventSerializer(events, many=True).data)
+        shown = shapes.EventSerializer(events, many=True, context={"request": request})
+        return Response(shown.data)
 
     @extend_schema(parameters=[AT], responses=shapes.ExplainSerializer)
     @action(detail=True)
@@ -162,7 +163,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
         return get_object_or_404(lanes_for_people(), slug=slug)
 
     def _shown(self, lanes: Sequence[Lane]) -> Any:
-        context = {"is_administrator": self._actor.is_staff}
+        context = {"is_administrator": self._actor.is_staff, "request": self.request}
         found = overviews(lanes, clock.database_now(), self._actor)
         return [shapes.LaneOverviewSerializer(view, context=context).data for view in found]
 

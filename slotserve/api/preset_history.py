@@ -7,6 +7,7 @@ from rest_framework import serializers
 from lanes.models import slug_validator
 from lanes.preset_history import FIELDS, Change
 from slotserve.api.bodies import StrictBody
+from slotserve.api.fields import NameField
 from slotserve.preset_page import RevisionRow
 
 
@@ -31,9 +32,7 @@ class RevisionSerializer(serializers.Serializer[RevisionRow]):
 
     number = serializers.IntegerField(source="revision.number")
     created_at = serializers.DateTimeField(source="revision.created_at")
-    created_by = serializers.CharField(
-        source="revision.created_by.username", default=None, allow_null=True
-    )
+    created_by = NameField(source="revision.created_by.username", default=None)
     is_first = serializers.BooleanField()
     changes = ChangeSerializer(many=True)
 

@@ -26,7 +26,7 @@ from lanes.refusals import Refusal
 from slotserve.api.bodies import StrictBody
 from slotserve.api.bookings import BookingSerializer
 from slotserve.api.errors import refusal_body, refuse
-from slotserve.api.fields import AwareDateTimeField
+from slotserve.api.fields import AwareDateTimeField, NameField
 from slotserve.api.permissions import OTHER_LANE, may_use_lane
 from wire.zones import zone_named
 
@@ -59,7 +59,7 @@ class OccurrenceSerializer(serializers.Serializer[Judged]):
 class SeriesSerializer(serializers.ModelSerializer[Series]):
     """A series and its bookings."""
 
-    owner = serializers.CharField(source="owner.username")
+    owner = NameField(source="owner.username")
     bookings = BookingSerializer(many=True)
 
     class Meta:

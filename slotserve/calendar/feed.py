@@ -9,7 +9,6 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from bookings.wall_clock import wall_of
@@ -18,7 +17,7 @@ from lanes.models import Lane
 from slotserve.calendar import reading, words
 from slotserve.calendar.condensing import condense
 from slotserve.calendar.entries import Block, Booked, Entry
-from slotserve.calendar.reading import Closed, Sought
+from slotserve.calendar.reading import Closed, Reader, Sought
 from slotserve.calendar.spans import Span, View, offset_words
 from slotserve.calendar.telling import Teller
 from slotserve.calendar.warming import lane_bands
@@ -32,18 +31,18 @@ SHORTEST_BAND = {
 }
 
 
-def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any]:
+def feed(span: Span, sought: Sought, reader: Reader, now: datetime) -> dict[str, Any]:
     """Lanes, bookings and bands of a day or week; seven queries. What is shown by itself is said
     one by one: thousands of bookings are read and put together as tuples."""
     lanes = reading.lanes_of(sought)
     start, end, margin = span.start, span.end, reading.reach()
     rows = reading.booked(reading.held(lanes, start - margin, end + margin), now)
     inside = [row for row in rows if row.end > start and row.start < end]
-    shown = list(condense(sorted(inside, key=attrgetter("lane_id")), user.pk, span))
+    shown = list(condense(sorted(inside, key=attrgetter("lane_id")), reader.user.pk, span))
     known = _bearing(rows, shown, span)
     closed = reading.closed(lanes, start - margin, end + margin)
     bands = lane_bands(lanes, known, closed, (start, end), now)
-    pen = _Pen(span, user, now, {lane.pk: lane for lane in lanes}, Teller(span.zone))
+    pen = _Pen(span, reader, now, {lane.pk: lane for lane in lanes}, Teller(span.zone))
     return {
         **_frame(span, now),
         "lanes": [_lane(lane) for lane in lanes],
@@ -52,13 +51,14 @@ def feed(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any
     }
 
 
-def handles(span: Span, sought: Sought, user: User, now: datetime) -> dict[str, Any]:
+def handles(span: Span, sought: Sought, reader: Reader, now: datetime) -> dict[str, Any]:
     """Lanes, and the bookings that the reader can move, of a month; two queries. It is drawn
     without them: they are what is dragged."""
     lanes = reading.lanes_of(sought)
     found = reading.held(lanes, span.start, span.end).filter(end__gt=now)
+    user = reader.user
     mine = found if user.is_staff else found.filter(owner=user)
-    pen = _Pen(span, user, now, {lane.pk: lane for lane in lanes}, Teller(span.zone))
+    pen = _Pen(span, reader, now, {lane.pk: lane for lane in lanes}, Teller(span.zone))
     return {
         **_frame(span, now),
         "lanes": [_lane(lane) for lane in lanes],
@@ -71,7 +71,7 @@ class _Pen:
     """What is needed to say anything."""
 
     span: Span
-    user: User
+    reader: Reader
     now: datetime
     lanes: Mapping[int, Lane]
     teller: Teller
@@ -125,7 +125,7 @@ def _events(
         if isinstance(one, Block):
             said.append(_said(one, lane, pen, key=f"{lane.slug}-{pen.teller.exact(one.start)}"))
             continue
-        entry = reading.entry_of(one, lane.slug, pen.user, pen.now)
+        entry = reading.entry_of(one, lane.slug, pen.reader, pen.now)
         event = _said(entry, lane, pen, key=str(entry.pk))
         if spoken := pen.teller.warm(ahead.get(entry.pk, ()), entry.start):
             event["label"] += f", {spoken}"

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
 
-from django.contrib.auth.models import User
-
 from bookings.wall_clock import wall_of
 from lanes.models import Lane
 from slotserve.calendar import reading, words
 from slotserve.calendar.entries import Entry
 from slotserve.calendar.feed import of_slots
-from slotserve.calendar.reading import Sought
+from slotserve.calendar.reading import Reader, Sought
 from slotserve.calendar.spans import Span
 from slotserve.calendar.telling import Teller
 from slotserve.calendar.warming import lane_bands
@@ -38,7 +36,7 @@ class Listing:
     has_more: bool
 
 
-def listing(span: Span, sought: Sought, user: User, now: datetime, page: int) -> Listing:
+def listing(span: Span, sought: Sought, reader: Reader, now: datetime, page: int) -> Listing:
     """The page of this number, from 1; eight queries, two when nothing is booked."""
     lanes = reading.lanes_of(sought)
     first = (page - 1) * ROWS
@@ -46,7 +44,7 @@ def listing(span: Span, sought: Sought, user: User, now: datetime, page: int) ->
     rows = reading.booked(found, now)
     names = {lane.pk: lane for lane in lanes}
     entries = [
-        (names[row.lane_id], reading.entry_of(row, names[row.lane_id].slug, user, now))
+        (names[row.lane_id], reading.entry_of(row, names[row.lane_id].slug, reader, now))
         for row in rows[:ROWS]
     ]
     lines = _lines(entries, span, now)

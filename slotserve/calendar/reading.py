@@ -13,6 +13,7 @@ from django.db.models import Case, ExpressionWrapper, F, Func, Q, QuerySet, Text
 from django.db.models.sql.compiler import SQLCompiler
 
 from bookings.models import Booking, Kind, State
+from bookings.names import Names
 from bookings.states import OCCUPYING
 from lanes.maintenance import within
 from lanes.models import Lane, Maintenance, ManualChoice, Runtime
@@ -76,6 +77,14 @@ RAN_COLUMNS = (
     "revision__preset__slug",
     *("phase", "started_at", "ready_at", "drain_until", "ended_at"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads, and whose names they are shown."""
+
+    user: User
+    names: Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +163,16 @@ def month_rows(found: QuerySet[Booking], now: datetime) -> Iterable[Held]:
     return rows.values_list(*columns).iterator(ROWS_AT_ONCE)
 
 
-def entry_of(row: Booked, lane: str, user: User, now: datetime) -> Entry:
+def entry_of(row: Booked, lane: str, reader: Reader, now: datetime) -> Entry:
     """A booking as this member may see it."""
+    user = reader.user
     is_mine = row.owner_id == user.pk
     return Entry(
         pk=row.pk,
         lane=lane,
         start=row.start,
         end=row.end,
-        who=shown_name(row.owner, user),
+        who=reader.names.of(row.owner),
         what="" if row.kind == Kind.GPU else row.preset_name or "",
         is_mine=is_mine,
         is_pending=row.state == State.PENDING,
@@ -170,11 +180,6 @@ def entry_of(row: Booked, lane: str, user: User, now: datetime) -> Entry:
         is_editable=(is_mine or user.is_staff) and row.end > now and row.state != State.HELD,
         is_begun=row.state == State.CONFIRMED and (row.late or row.start) <= now,
     )
-
-
-def shown_name(username: str, user: User) -> str:
-    """Whom the calendar names to this member: everybody, as the calendar is shared."""
-    return username if user.is_authenticated else ""
 
 
 def choices(lanes: Sequence[Lane], now: datetime) -> dict[int, ManualChoice]:

@@ -10,7 +10,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
 from bookings.models import Booking
+from bookings.names import Names
 from slotserve.live.state import digest_of
+from slotserve.names import names_of
 from slotserve.overview import LaneOverview
 
 TEMPLATE = "_lane_card.html"
@@ -24,7 +26,7 @@ def lane_card(context: RequestContext, view: LaneOverview) -> SafeString:
     """One card; kept by all that it shows, but for those that move or have something to press."""
     if is_moving(view):
         return _rendered(context, view)
-    name = name_of(view, context["user"])
+    name = name_of(view, context["user"], names_of(context["request"]))
     kept = caches["cards"].get(name)
     if kept is None:
         kept = _rendered(context, view)
@@ -39,13 +41,13 @@ def is_moving(view: LaneOverview) -> bool:
     return is_troubled or view.is_switching or view.progress is not None
 
 
-def name_of(view: LaneOverview, viewer: User) -> str:
+def name_of(view: LaneOverview, viewer: User, names: Names) -> str:
     """Under which a card is kept: another one whenever anything on it differs."""
     lane, memory = view.lane, view.memory
     return digest_of(
         *(view.digest, lane.pk, lane.slug, view.phase, view.order.words if view.order else None),
         view.runtime.revision.preset.name if view.runtime else None,
-        *(_claim(claim, viewer) for claim in (view.booking, view.next_booking)),
+        *(_claim(claim, viewer, names) for claim in (view.booking, view.next_booking)),
         (view.choice.preset.slug if view.choice.preset else "") if view.choice else None,
         *(memory.memory, memory.used, memory.busy),
         *(gpu.name for gpu in lane.gpus.all()),
@@ -53,11 +55,11 @@ def name_of(view: LaneOverview, viewer: User) -> str:
     )
 
 
-def _claim(claim: Booking | None, viewer: User) -> tuple[object, ...]:
+def _claim(claim: Booking | None, viewer: User, names: Names) -> tuple[object, ...]:
     if claim is None:
         return ()
     slug = claim.preset.slug if claim.preset else None
-    return (claim.owner.username, claim.owner_id == viewer.pk, slug)
+    return (names.of(claim.owner.username), claim.owner_id == viewer.pk, slug)
 
 
 def _rendered(context: RequestContext, view: LaneOverview) -> SafeString:

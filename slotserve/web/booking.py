@@ -1,6 +1,7 @@
 """The page of one booking, and what its buttons do."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -16,6 +17,7 @@ from bookings import services
 from bookings.models import Booking, Kind
 from bookings.refusals import Offering
 from bookings.series_changes import Span
+from bookings.transfers import NO_MEMBER
 from lanes import clock
 from lanes.models import Preset
 from lanes.refusals import Refusal
@@ -23,6 +25,7 @@ from slotserve.api.errors import STATUS_OF
 from slotserve.booking_page import BookingView, view_of
 from slotserve.booking_series import series_view
 from slotserve.calendar.moving import parsed
+from slotserve.names import meet, names_of
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
 from slotserve.web.booking_series import SPANS
@@ -74,31 +77,26 @@ def load(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def transfer(request: HttpRequest, pk: int) -> HttpResponse:
     """Give it to another member."""
-    to, actor = _member(request), member(request)
-    words = _("It is %(name)s's now.") % {"name": to.username}
-    return _done(request, pk, lambda each: services.transfer(each, actor=actor, to=to), words)
+    deed = partial(services.transfer, actor=member(request))
+    return _between(request, pk, lambda each, to: deed(each, to=to), _("It is %(name)s's now."))
 
 
 @members_only
 @require_POST
 def share(request: HttpRequest, pk: int) -> HttpResponse:
     """Let another member use the slot as well."""
-    guest, actor = _member(request), member(request)
-    words = _("Shared with %(name)s.") % {"name": guest.username}
-    return _done(request, pk, lambda each: services.share(each, actor=actor, member=guest), words)
+    deed = partial(services.share, actor=member(request))
+    words = _("Shared with %(name)s.")
+    return _between(request, pk, lambda each, guest: deed(each, member=guest), words)
 
 
 @members_only
 @require_POST
 def end_share(request: HttpRequest, pk: int) -> HttpResponse:
     """End that; guests leave by the same."""
-    guest, actor = _member(request), member(request)
-    words = _("No longer shared with %(name)s.") % {"name": guest.username}
-
-    def deed(booking: Booking) -> Booking | Refusal:
-        return services.end_share(booking, actor=actor, member=guest)
-
-    return _done(request, pk, deed, words)
+    deed = partial(services.end_share, actor=member(request))
+    words = _("No longer shared with %(name)s.")
+    return _between(request, pk, lambda each, guest: deed(each, member=guest), words)
 
 
 def _found(request: HttpRequest, pk: int) -> Booking:
@@ -107,9 +105,18 @@ def _found(request: HttpRequest, pk: int) -> Booking:
     return get_object_or_404(related, pk=pk)
 
 
-def _member(request: HttpRequest) -> User:
-    """Whom the form names."""
-    return get_object_or_404(User, username=request.POST.get("member", ""))
+def _between(
+    request: HttpRequest,
+    pk: int,
+    deed: Callable[[Booking, User], Booking | Refusal],
+    words: str,
+) -> HttpResponse:
+    """Do it with the member whom the form names."""
+    name = request.POST.get("member", "").strip()
+    found = User.objects.filter(username=name).first()
+    if found is None:
+        return _page(request, _found(request, pk), NO_MEMBER)
+    return _done(request, pk, lambda each: deed(each, found), words % {"name": found.username})
 
 
 def _done(request: HttpRequest, pk: int, deed: Deed, words: str) -> HttpResponse:
@@ -126,6 +133,8 @@ def _done(request: HttpRequest, pk: int, deed: Deed, words: str) -> HttpResponse
 def _page(request: HttpRequest, booking: Booking, refusal: Refusal | None = None) -> HttpResponse:
     now, viewer = clock.database_now(), member(request)
     view = view_of(booking, viewer, now)
+    people = [booking.owner.username, *(each.member.username for each in view.guests)]
+    meet(request, people)
     context = {
         "view": view,
         "booking": booking,
@@ -136,7 +145,7 @@ def _page(request: HttpRequest, booking: Booking, refusal: Refusal | None = None
     }
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "_booking_state.html", context)
-    context |= _choices(view) | _series(view)
+    context |= _choices(view, are_named=names_of(request).known is None) | _series(view)
     status = STATUS_OF.get(refusal.code, 400) if refusal else 200
     return render(request, "booking.html", context, status=status)
 
@@ -149,17 +158,20 @@ def _series(view: BookingView) -> dict[str, Any]:
     return {"series": series, "spans": SPANS, "span": Span.THIS.value}
 
 
-def _choices(view: BookingView) -> dict[str, Any]:
-    """What the forms offer, to whoever may change it while it can be changed."""
+def _choices(view: BookingView, *, are_named: bool) -> dict[str, Any]:
+    """What the forms offer, to whoever may change it while it can be changed; members are typed
+    where not all are named."""
     if not (view.is_open and view.row.is_changeable):
         return {}
+    chosen: dict[str, Any] = {"presets": _presets(view.booking), "heirs": None, "newcomers": None}
+    if not are_named:
+        return chosen
     taken = {view.booking.owner_id, *(guest.member_id for guest in view.guests)}
     active = User.objects.filter(is_active=True).order_by("username")
     members = list(active.values_list("pk", "username"))
-    return {
+    return chosen | {
         "heirs": [name for pk, name in members if pk != view.booking.owner_id],
         "newcomers": [name for pk, name in members if pk not in taken],
-        "presets": _presets(view.booking),
     }
 
 

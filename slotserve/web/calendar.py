@@ -25,10 +25,11 @@ from slotserve.calendar.feed import feed, handles
 from slotserve.calendar.listing import listing
 from slotserve.calendar.month_page import Asked, month_page
 from slotserve.calendar.moving import Wish
-from slotserve.calendar.reading import Sought
+from slotserve.calendar.reading import Reader, Sought
 from slotserve.calendar.spans import Span, View, read_day, read_view, span_of
 from slotserve.calendar.telling import exact
 from slotserve.live.reading import bookings_digest
+from slotserve.names import names_of
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
 from slotserve.web.rows import rows
@@ -58,7 +59,7 @@ def page(request: HttpRequest) -> HttpResponse:
     }
     if span.view is View.MONTH and not is_list:
         return _month(request, span, sought, now, context)
-    found = listing(span, sought, member(request), now, _page_number(request))
+    found = listing(span, sought, _reader(request), now, _page_number(request))
     more = found.page if found.has_more else 0
     links = _links(span, sought, request.GET.get("as", ""), more)
     return render(request, "calendar.html", {**context, **links, "listing": found})
@@ -93,7 +94,7 @@ def events(request: HttpRequest) -> HttpResponse:
     now = clock.database_now().replace(second=0, microsecond=0)
     span, sought = _asked(request, now)
     tell = handles if span.view is View.MONTH else feed
-    said = orjson.dumps(tell(span, sought, member(request), now))
+    said = orjson.dumps(tell(span, sought, _reader(request), now))
     return HttpResponse(said, content_type="application/json")
 
 
@@ -143,6 +144,10 @@ def _asked(request: HttpRequest, now: datetime) -> tuple[Span, Sought]:
     span = span_of(view, read_day(request.GET.get("date", ""), now, zone), zone)
     words_sought = request.GET.get("q", "")[:LONGEST_SEARCH]
     return span, Sought(tuple(filter(None, request.GET.getlist("lane"))), words_sought)
+
+
+def _reader(request: HttpRequest) -> Reader:
+    return Reader(member(request), names_of(request))
 
 
 def _links(span: Span, sought: Sought, form: str, page_before: int) -> dict[str, Any]:
