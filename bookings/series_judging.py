@@ -37,7 +37,7 @@ class _Held:
 
 def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple[Judged, ...]:
     """Each with what stands against it: times, rules, others. What is fine counts for those after
-    it. One query, however many."""
+    it. One query, however many; one more where only groups share names."""
     held = _held(wish, found, names_for(standing.owner))
     answers = []
     for occurrence in found:
