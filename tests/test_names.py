@@ -261,3 +261,27 @@ def test_a_member_is_typed_where_not_all_are_named(choice: str, settings: Settin
     assert [share.member for share in booking.shares.all()] == [guest]
     assert ">guest</span>" in client.get(page).content.decode()
     assert "owner shared the booking with guest" in client.get(page).content.decode()
+
+
+@pytest.mark.parametrize(
+    "address", ["/", "/lanes/demo/", "/calendar/?as=list", "/api/v1/bookings/"]
+)
+def test_an_answer_reads_groups_once_however_many_it_names(
+    address: str, settings: Settings
+) -> None:
+    lane, now = builders.lane("demo", default_preset=builders.preset()), clock.database_now()
+    for number in range(3):
+        owner, start = builders.person(f"p{number}"), now + (number - 0.5) * HOUR
+        builders.booking(
+            lane=lane, owner=owner, preset=lane.default_preset, start=start, end=start + HOUR
+        )
+    client, asked = Client(), {}
+    client.force_login(builders.person("reader"))
+    client.get("/bookings/")
+    for settings.SLOTSERVE_NAMES in ("members", "groups", "administrators"):
+        caches["cards"].clear()
+        with CaptureQueriesContext(connection) as found:
+            assert client.get(address).status_code == 200
+        asked[settings.SLOTSERVE_NAMES] = len(found)
+    assert asked["groups"] == asked["members"] + 1
+    assert asked["administrators"] == asked["members"]
