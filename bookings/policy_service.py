@@ -26,6 +26,8 @@ MOST = {
     "bookings_ahead": 1000,
 }
 
+SAYING = (*MOST, "may_book", "may_book_gpu", "preset_choice", "approval")  # for whom is no rule
+
 
 class PolicyWish(TypedDict, total=False):
     """What a row may say; None says nothing. What is left out stays, or says nothing."""
@@ -57,7 +59,7 @@ def save_policy(
     """Make a row of rules (None) or change one.
 
     Refusals: not_administrator, not_found (it, or a lane, group or preset that it names), exists
-    (there is one for this lane and group), invalid.
+    (there is one for this lane and group), invalid, says_nothing.
     """
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
@@ -81,7 +83,7 @@ def _saved(policy: Policy | None, actor: User, wish: PolicyWish) -> Policy | Ref
     before = audit.facts_of(row, Subject.POLICY) if policy else audit.NOTHING
     presets = list(wish["presets"]) if "presets" in wish else None
     _take_over(row, wish)
-    refusal = _existing(row) or _nonsense(row)
+    refusal = _existing(row) or _nonsense(row) or _silence(row)
     if refusal:
         return refusal
     row.save()
@@ -168,6 +170,16 @@ def _nonsense(row: Policy) -> Refusal | None:
     if row.approval == ApprovalChoice.BEYOND and not row.approval_hours:
         return _invalid(_("approval_hours: beyond how many hours an administrator must approve."))
     return None
+
+
+def _silence(row: Policy) -> Refusal | None:
+    """A row that says nothing would only be in the way of one that does."""
+    if any(getattr(row, name) not in {None, ""} for name in SAYING):
+        return None
+    return Refusal(
+        "says_nothing",
+        _("These rules say nothing: fill in at least one of the fields, or delete them."),
+    )
 
 
 def _invalid(words: str) -> Refusal:

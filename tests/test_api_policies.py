@@ -113,13 +113,30 @@ def test_a_number_that_is_none_is_refused(administrator: APIClient, number: byte
 
 
 def test_a_second_row_for_the_same_is_refused(administrator: APIClient, lane: Lane) -> None:
-    for wish in ({}, {"lane": "demo"}):
+    for wish in ({"day_hours": 4}, {"day_hours": 4, "lane": "demo"}):
         assert administrator.post(URL, wish, format="json").status_code == 201
         again = administrator.post(URL, wish, format="json")
         assert (again.status_code, again.data["code"]) == (409, "exists")
-    other = administrator.post(URL, {"lane": builders.lane().slug}, format="json").data
+    wish = {"lane": builders.lane().slug, "may_book": False}
+    other = administrator.post(URL, wish, format="json").data
     moved = administrator.patch(f"{URL}{other['id']}/", {"lane": "demo"}, format="json")
     assert moved.status_code == 409
+
+
+@pytest.mark.parametrize("more", [{}, {"max_minutes": None}, {"presets": ["small"]}])
+def test_a_row_that_says_nothing_is_refused(
+    administrator: APIClient, lane: Lane, more: dict[str, Any]
+) -> None:
+    builders.preset("small")
+    answer = administrator.post(URL, {"lane": "demo", **more}, format="json")
+    assert (answer.status_code, answer.data["code"]) == (400, "says_nothing")
+    made = administrator.post(URL, {"lane": "demo", "may_book": False}, format="json").data
+    answer = administrator.patch(f"{URL}{made['id']}/", {"may_book": None}, format="json")
+    assert (answer.status_code, answer.data["code"]) == (400, "says_nothing")
+    answer = administrator.patch(
+        f"{URL}{made['id']}/", {"may_book": None, "max_minutes": 0}, format="json"
+    )
+    assert answer.status_code == 200, "0 is no limit, and says so"
 
 
 def test_they_are_for_administrators(member: APIClient) -> None:

@@ -96,6 +96,7 @@ def test_rules_are_made_changed_and_deleted(administrator: Client, lane: Lane) -
         {"presets": ["nothing"]},
         {"group": "99999999999999999999"},
         {"preset_choice": "some"},
+        {"lane": "", "day_hours": "", "presets": []},
     ],
 )
 def test_nonsense_comes_back_with_words(administrator: Client, wrong: dict[str, Any]) -> None:
