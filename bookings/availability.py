@@ -7,12 +7,19 @@ from django.utils.translation import gettext as _
 
 from bookings.closures import is_closed, joined
 from bookings.feasible import Market, nearest_slots
-from bookings.models import Booking
+from bookings.models import Booking, State
 from bookings.policies import Standing
 from bookings.policy import Claim
 from bookings.policy_words import told
 from bookings.querysets import BookingQuerySet
-from bookings.refusals import Interval, Offering, RulesBroken, SlotTaken, UnderMaintenance
+from bookings.refusals import (
+    Hold,
+    Interval,
+    Offering,
+    RulesBroken,
+    SlotTaken,
+    UnderMaintenance,
+)
 from bookings.situation import Closure
 from lanes.telling import moment
 
@@ -30,7 +37,8 @@ def objection(standing: Standing, claim: Claim, *, but: int | None = None) -> Of
     nearest = _nearest(standing, claim, but)
     sentences = [told(each, standing, claim) for each in broken]
     words = [each.words for each in sentences]
-    taken = _taken(standing, conflicts) if conflicts else ""
+    hold = _hold(standing, conflicts)
+    taken = _taken(standing, conflicts, hold) if conflicts else ""
     if taken:
         words.append(taken)
     if nearest:
@@ -40,6 +48,7 @@ def objection(standing: Standing, claim: Claim, *, but: int | None = None) -> Of
         " ".join(words),
         conflicts=conflicts,
         nearest=nearest,
+        hold=hold,
         broken=tuple(sentences),
         taken=taken,
     )
@@ -55,9 +64,9 @@ def slot_taken(
     standing: Standing, claim: Claim, conflicts: tuple[Interval, ...], *, but: int | None = None
 ) -> SlotTaken:
     """The refusal in words, with the nearest slots that are free and break no rule."""
-    nearest = _nearest(standing, claim, but)
-    words = f"{_taken(standing, conflicts)} {_advice(nearest, standing.now)}"
-    return SlotTaken("slot_taken", words, conflicts=conflicts, nearest=nearest)
+    nearest, hold = _nearest(standing, claim, but), _hold(standing, conflicts)
+    words = f"{_taken(standing, conflicts, hold)} {_advice(nearest, standing.now)}"
+    return SlotTaken("slot_taken", words, conflicts=conflicts, nearest=nearest, hold=hold)
 
 
 def _closed(standing: Standing, claim: Claim, but: int | None) -> UnderMaintenance | None:
@@ -96,6 +105,16 @@ def _conflicts(claim: Claim, but: int | None) -> tuple[Interval, ...]:
     return tuple(Interval(*row) for row in found.values_list("start", "end", "pk"))
 
 
+def _hold(standing: Standing, conflicts: tuple[Interval, ...]) -> Hold | None:
+    """The member's own among them, as long as it may be taken. A query if there are any."""
+    slots = {each.booking_id: each for each in conflicts if each.booking_id}
+    own = Booking.objects.filter(owner=standing.owner, state=State.HELD, pk__in=slots)
+    found = own.filter(held_until__gt=standing.now).values_list("pk", "held_until").first()
+    if found is None or found[1] is None:
+        return None
+    return Hold(slots[found[0]], found[1])
+
+
 def _nearest(standing: Standing, claim: Claim, but: int | None) -> tuple[Interval, ...]:
     return nearest_slots(standing.judge, claim, _market(standing, claim, but))
 
@@ -117,7 +136,29 @@ def _read(held: BookingQuerySet) -> tuple[Interval, ...]:
     return tuple(Interval(*row) for row in held.values_list("start", "end", "pk")[:_READ])
 
 
-def _taken(standing: Standing, conflicts: tuple[Interval, ...]) -> str:
+def _taken(standing: Standing, conflicts: tuple[Interval, ...], hold: Hold | None) -> str:
+    if hold is None:
+        return _taken_by_others(standing, conflicts)
+    others = tuple(each for each in conflicts if each != hold.slot)
+    words = [_taken_by_others(standing, others)] if others else []
+    return " ".join((*words, _held_words(standing, hold)))
+
+
+def _held_words(standing: Standing, hold: Hold) -> str:
+    values = {
+        "lane": standing.lane.name,
+        "start": moment(hold.slot.start, standing.now),
+        "end": moment(hold.slot.end, standing.now),
+        "until": moment(hold.until, standing.now),
+    }
+    words = _(
+        "%(lane)s is held for you from %(start)s to %(end)s. Take it under My bookings by "
+        "%(until)s."
+    )
+    return words % values
+
+
+def _taken_by_others(standing: Standing, conflicts: tuple[Interval, ...]) -> str:
     lane, now = standing.lane.name, standing.now
     if not conflicts:
         return _("%(lane)s is taken by somebody who was a moment faster.") % {"lane": lane}

@@ -46,7 +46,7 @@ NEEDS_APPROVAL = Refusal(
         "This lane needs an administrator's approval: book the extra time as a booking of its own."
     ),
 )
-HELD_FIRST = Refusal("wrong_state", said("This time is held for you: confirm it first."))
+HELD_FIRST = Refusal("wrong_state", said("This time is held for you: take it first."))
 CHANGED = Refusal(
     "changed", said("Somebody changed this booking meanwhile: look at it again, then decide.")
 )

@@ -1,12 +1,29 @@
 """Refusals of the booking services."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from bookings.interval import Interval
 from bookings.policy import Broken
 from lanes.refusals import Refusal
 
-__all__ = ["BrokenRule", "Interval", "Offering", "RulesBroken", "SlotTaken", "UnderMaintenance"]
+__all__ = [
+    "BrokenRule",
+    "Hold",
+    "Interval",
+    "Offering",
+    "RulesBroken",
+    "SlotTaken",
+    "UnderMaintenance",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What the waitlist holds for the member who asks, and until when it may be taken."""
+
+    slot: Interval
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +32,7 @@ class Offering(Refusal):
 
     conflicts: tuple[Interval, ...] = ()
     nearest: tuple[Interval, ...] = ()
+    hold: Hold | None = None  # the member's own among the conflicts, if one is
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ OF_OTHERS = {
 BY_RULE = {
     "held": marked("The lane is held for {owner}, who waited for it: {what}, {start} to {end}"),
     "hold_ended": marked(
-        "{owner} did not confirm what was held, which is free again: {what}, {start} to {end}"
+        "{owner} did not take what was held, which is free again: {what}, {start} to {end}"
     ),
     "expired": marked(
         "The booking of {owner} expired, as nobody approved it: {what}, {start} to {end}"

@@ -35,7 +35,7 @@ BAD_LENGTH = Refusal("bad_length", said("The window must be at least as long as 
 TOO_MANY = Refusal("too_many", said("You wait for {most} slots already: leave one.", most=MOST))
 NOT_WAITING = Refusal("wrong_state", said("This waits no more: look again."))
 NOT_YOURS = Refusal("not_yours", said("Somebody else waits for this."))
-NOT_HELD = Refusal("wrong_state", said("This booking is no hold: there is nothing to confirm."))
+NOT_HELD = Refusal("wrong_state", said("This booking is no hold: there is nothing to take."))
 HOLD_OVER = Refusal("too_late", said("The time was held too long ago: others may have it now."))
 
 

@@ -35,7 +35,7 @@ def words_of(event: str, booking: Booking, *, has_comment: bool = True) -> Words
         "starting": _("Your slot with %(what)s on %(lane)s begins at %(start)s."),
         "ending": _("Your slot with %(what)s on %(lane)s ends at %(end)s."),
         "offered": _(
-            "%(lane)s is held for you with %(what)s until %(held)s: %(slot)s. Confirm it, or it "
+            "%(lane)s is held for you with %(what)s until %(held)s: %(slot)s. Take it, or it "
             "passes on."
         ),
         "released": _("Your slot with %(what)s on %(lane)s was released; it ended at %(end)s."),
@@ -133,7 +133,7 @@ def _advice(event: str) -> str:
         "ending": _(
             "What still runs then is ended. Extend the slot if nobody has the time after it."
         ),
-        "offered": _("Confirm it under My bookings."),
+        "offered": _("Take it under My bookings."),
         "starting": _("Release it if you do not need it: others can have the time."),
     }
     return advice.get(event, "")

@@ -162,14 +162,14 @@ def _sentence(view: BookingView) -> str:
         return _("No model server runs on the lane when the slot begins.")
     sentences = {
         Status.PENDING: _("An administrator decides. Until then the time is kept for it."),
-        Status.HELD: _("It was waited for: confirm it in time, or the next who waits gets it."),
+        Status.HELD: _("It was waited for: take it in time, or the next who waits gets it."),
         Status.UPCOMING: _("%(model)s is loaded before the slot begins, as far as that is free."),
         Status.IN_PROGRESS: _("The slot is in progress."),
         Status.ENDED: _("The slot is over."),
         Status.RELEASED: _("The slot was released early."),
         Status.CANCELLED: _("It was cancelled, and its time is free for others."),
         Status.REJECTED: _("It was turned down, and its time is free for others."),
-        Status.LAPSED: _("It was not confirmed in time, and its time is free for others."),
+        Status.LAPSED: _("It was not taken in time, and its time is free for others."),
         Status.EXPIRED: _("Nobody approved it in time, and its time is free for others."),
     }
     model = booking.preset.name if booking.preset else ""

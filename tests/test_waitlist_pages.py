@@ -160,7 +160,7 @@ class TestTheWaitlist:
             assert f"/bookings/{hold.pk}/cancel/" in text
             assert "Let it go" in text
         client.post(f"/bookings/{hold.pk}/cancel/", {"next": "/notices/"})
-        assert "Take it" not in client.get("/notices/").content.decode()
+        assert ">Take it<" not in client.get("/notices/").content.decode()
         hold.refresh_from_db()
         assert (hold.state, hold.lapse) == (State.CANCELLED, "")
 
@@ -183,6 +183,67 @@ class TestTheWaitlist:
         pk = Waiting.objects.get().pk
         answer = client.post(f"/waitlist/{pk}/leave/", {"next": "/waitlist/"})
         assert answer["Location"] == "/waitlist/"
+
+
+class TestBookingWhatIsHeldForOneself:
+    """It is said to be hers, and how she takes it."""
+
+    def wish(self, hold: Booking) -> dict[str, Any]:
+        start = hold.start + timedelta(minutes=10)
+        times = {"start": start.isoformat(), "end": hold.end.isoformat()}
+        return {"lane": "demo", "kind": "gpu", "preset": None, **times}
+
+    def test_the_page_offers_to_take_it(self, client: Client, lane: Lane, owner: User) -> None:
+        hold = hold_for(owner)
+        text = client.post("/book/", form(start=local(30))).content.decode()
+        assert "demo is held for you from " in text
+        assert "Take it under My bookings by " in text
+        assert "is taken" not in text
+        assert f'formaction="/bookings/{hold.pk}/confirm/"' in text
+        answer = client.post(f"/bookings/{hold.pk}/confirm/", headers={"X-In-Dialog": "1"})
+        assert (answer.status_code, answer["X-Location"]) == (204, "/bookings/")
+        hold.refresh_from_db()
+        assert hold.state == State.CONFIRMED
+
+    def test_so_does_what_is_foretold(self, client: Client, lane: Lane, owner: User) -> None:
+        hold = hold_for(owner)
+        text = client.get("/book/expect/", form(start=local(30))).content.decode()
+        assert f'formaction="/bookings/{hold.pk}/confirm/"' in text
+
+    def test_rest_names_it(self, lane: Lane, owner: User) -> None:
+        hold = hold_for(owner)
+        answer = signed_in(owner).post("/api/v1/bookings/", self.wish(hold), format="json")
+        assert (answer.status_code, answer.json()["code"]) == (409, "slot_taken")
+        assert answer.json()["held"]["booking"] == hold.pk
+        until = datetime.fromisoformat(answer.json()["held"]["until"])
+        assert until == hold.held_until
+        assert "demo is held for you from " in answer.json()["detail"]
+
+    def test_to_others_it_is_taken(self, lane: Lane, owner: User) -> None:
+        hold = hold_for(owner)
+        other = signed_in(builders.person("other"))
+        answer = other.post("/api/v1/bookings/", self.wish(hold), format="json")
+        assert answer.status_code == 409
+        assert "held" not in answer.json()
+        assert "demo is taken from " in answer.json()["detail"]
+
+    def test_what_others_have_of_it_is_said_too(self, lane: Lane, owner: User) -> None:
+        hold = hold_for(owner)
+        builders.booking(
+            lane=lane, owner=builders.person("ada"), kind="gpu", preset=None,
+            start=hold.end, end=hold.end + timedelta(hours=1),
+            original_end=hold.end + timedelta(hours=1),
+        )  # fmt: skip
+        later = {"end": (hold.end + timedelta(minutes=30)).isoformat()}
+        answer = signed_in(owner).post("/api/v1/bookings/", self.wish(hold) | later, format="json")
+        assert "demo is taken from " in answer.json()["detail"]
+        assert "demo is held for you from " in answer.json()["detail"]
+
+
+def test_one_word_for_taking_it(lane: Lane, owner: User) -> None:
+    words = words_of("offered", hold_for(owner))
+    assert "Take it, or it passes on." in words.sentence
+    assert words.advice == "Take it under My bookings."
 
 
 def test_a_mail_takes_it_or_lets_it_go(lane: Lane, owner: User, settings: Any) -> None:
@@ -213,7 +274,7 @@ def test_a_hold_that_lapsed_says_so(client: Client, lane: Lane, owner: User) -> 
     assert hold.status(clock.database_now()) is Status.LAPSED
     page = client.get(f"/bookings/{hold.pk}/").content.decode()
     assert "Not taken in time" in page
-    assert "It was not confirmed in time" in page
+    assert "It was not taken in time" in page
     answer = signed_in(owner).get(f"/api/v1/bookings/{hold.pk}/").json()
     assert (answer["state"], answer["status"]) == ("expired", "lapsed")
 
@@ -262,7 +323,7 @@ def test_a_hold_has_a_page_that_confirms_it(client: Client, owner: User, lane: L
     assert f"{url}end/" not in page  # nobody has it yet
     Booking.objects.filter(pk=hold.pk).update(held_until=clock.database_now())
     page = client.get(url).content.decode()
-    assert "It was not confirmed in time" in page
+    assert "It was not taken in time" in page
     assert f"{url}confirm/" not in page
 
 

@@ -70,6 +70,8 @@ def refusal_body(refusal: Refusal) -> dict[str, Any]:
     if isinstance(refusal, Offering):
         body["conflicts"] = [_interval(i) for i in refusal.conflicts]
         body["nearest"] = [_interval(i) for i in refusal.nearest]
+        if refusal.hold:
+            body["held"] = {**_interval(refusal.hold.slot), "until": refusal.hold.until}
     if isinstance(refusal, InTheWay):
         body |= {"runtimes": refusal.runtime_ids, "bookings": refusal.booking_ids}
     return body

@@ -21,7 +21,7 @@ from bookings.models import Booking, State
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.web.access import came_from, members_only
-from slotserve.web.answers import member, say
+from slotserve.web.answers import leave_for, member, say
 from slotserve.web.booking import offers_beside
 from slotserve.web.forms import ExtendForm
 from slotserve.web.rows import rows
@@ -74,7 +74,7 @@ def change(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     service, words = CHANGES[name]
     said = {"comment": request.POST.get("comment", "")} if name in DECISIONS else {}
     say(request, service(booking, actor=member(request), **said), _(words))
-    return redirect(came_from(request, reverse("bookings")))
+    return leave_for(request, came_from(request, reverse("bookings")))
 
 
 @members_only
