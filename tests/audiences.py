@@ -34,7 +34,7 @@ MEMBERS = _names(
     "mfa_activate_totp mfa_deactivate_totp mfa_view_recovery_codes "
     "mfa_generate_recovery_codes mfa_download_recovery_codes mfa_list_webauthn "
     "mfa_add_webauthn mfa_reauthenticate_webauthn mfa_remove_webauthn mfa_edit_webauthn "
-    "socialaccount_connections"
+    "socialaccount_connections confirm-by-sign-on"
 )
 ADMINISTRATORS = _names(
     "choose clear-choice reload log lane-default administration new-lane edit-lane delete-"

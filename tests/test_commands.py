@@ -52,6 +52,7 @@ HOSTILE: dict[str, list[list[str]]] = {
     "check_host": [["extra"]],
     "stop_servers": [["extra"]],
     "migrate": [["nope"], ["lanes", "9999"]],
+    "flush": [["extra"], ["--no-input", "--database", "nope"]],
 }
 # Those that stop at a database without tables; the others make one, or say it among other things.
 NEED_TABLES = ("explain", "create_token", "create_join_token", "join_tokens", "hosts", "check_host")
