@@ -32,7 +32,7 @@ on_postgres = pytest.mark.skipif(
         (psycopg.errors.QueryCanceled(), Verdict.BUSY),
         (psycopg.errors.ForeignKeyViolation(), Verdict.BUSY),
         (psycopg.errors.ExclusionViolation(), Verdict.OTHER),  # of a constraint without our name
-        (psycopg.errors.UniqueViolation(), Verdict.OTHER),
+        (psycopg.errors.UniqueViolation(), Verdict.TWIN),
         (psycopg.OperationalError("the connection is lost"), Verdict.OTHER),
         (ValueError(), Verdict.OTHER),
     ],
@@ -50,6 +50,7 @@ def test_what_the_database_means_by_an_error(cause: Exception, meaning: Verdict)
         (sqlite3.SQLITE_BUSY_SNAPSHOT, Verdict.BUSY),
         (sqlite3.SQLITE_LOCKED, Verdict.BUSY),
         (sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY, Verdict.BUSY),
+        (sqlite3.SQLITE_CONSTRAINT_UNIQUE, Verdict.TWIN),
         (sqlite3.SQLITE_CONSTRAINT_CHECK, Verdict.OTHER),
         (sqlite3.SQLITE_FULL, Verdict.OTHER),
     ],
