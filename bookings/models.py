@@ -25,7 +25,8 @@ from bookings.states import (
     State,
     Status,
 )
-from lanes.models import Lane, Preset, PresetRevision
+from lanes.audit_words import tell_choices
+from lanes.models import Lane, Preset, PresetRevision, Subject
 from wire.words import said
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
     "Status",
     "Waiting",
 ]
+
+tell_choices(Subject.BOOKING, "state", State.choices)
 
 
 class TstzRange(Func):

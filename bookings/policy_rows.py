@@ -8,7 +8,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from lanes.models import Lane, Preset
+from lanes.audit_words import tell_choices
+from lanes.models import Lane, Preset, Subject
 
 
 class ApprovalChoice(models.TextChoices):
@@ -25,6 +26,14 @@ class PresetChoice(models.TextChoices):
 
     ANY = "any", _("Every preset")
     LISTED = "listed", _("Only those ticked below")
+
+
+tell_choices(Subject.POLICY, "approval", ApprovalChoice.choices)
+tell_choices(
+    Subject.POLICY,
+    "preset_choice",
+    [(PresetChoice.ANY.value, PresetChoice.ANY.label), ("listed", _("Only those listed"))],
+)
 
 
 def _number() -> "models.PositiveIntegerField[int | None, int | None]":

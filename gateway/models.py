@@ -12,7 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from bookings.models import Booking, State
-from lanes.models import Lane
+from lanes.audit_words import tell_choices
+from lanes.models import Lane, Subject
 
 
 class Scope(models.TextChoices):
@@ -22,6 +23,9 @@ class Scope(models.TextChoices):
     BOOKINGS = "bookings", gettext_lazy("See and change bookings")
     READ = "read", gettext_lazy("See lanes, presets and usage")
     ADMIN = "admin", gettext_lazy("Everything its owner may do")
+
+
+tell_choices(Subject.TOKEN, "scopes", Scope.choices)
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):

@@ -12,7 +12,7 @@ from django.db.models.manager import BaseManager
 from django.utils.translation import gettext, gettext_lazy
 
 from lanes import clock
-from lanes.audit_words import FIELDS, SENTENCES
+from lanes.audit_words import FIELDS, SENTENCES, Labels, labels_of
 from lanes.events import LONGEST
 from lanes.models.audit import AuditEntry, AuditPruning, Subject
 from lanes.telling import moment
@@ -89,8 +89,12 @@ def note(
 
 def changes_of(entry: AuditEntry) -> list[Change]:
     """An entry's, in the reader's language and zone."""
-    labels = FIELDS.get(Subject(entry.subject), {})
-    told = [(name, _told(old), _told(new)) for name, old, new in entry.changes]
+    subject = Subject(entry.subject)
+    labels = FIELDS.get(subject, {})
+    told = [
+        (name, _told(old, labels_of(subject, name)), _told(new, labels_of(subject, name)))
+        for name, old, new in entry.changes
+    ]
     # What was empty in one way and is so in another is no change to readers.
     return [
         Change(name, gettext(labels.get(name, name)), old, new)
@@ -148,12 +152,12 @@ def _plain(value: object) -> object:
     return str(value)[:LONGEST_VALUE]
 
 
-def _told(value: object) -> str:
-    """A value for this reader."""
+def _told(value: object, labels: Labels) -> str:
+    """A value for this reader; `labels` are those of a field's choices."""
     if isinstance(value, bool):
         return str(YES if value else NO)
     if isinstance(value, Mapping):
         return moment(datetime.fromisoformat(str(value["moment"])))
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or str(NONE)
-    return str(NONE) if value in {None, ""} else str(value)
+        return ", ".join(str(labels.get(each, each)) for each in value) or str(NONE)
+    return str(NONE) if value in {None, ""} else str(labels.get(str(value), value))

@@ -1,8 +1,12 @@
 """What the audit trail can say: a sentence for each kind of change, and the fields whose values it
 tells. A field that is not listed here is never written down, so no secret can be."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
+from django.utils.functional import Promise
+
+from lanes.models.announcements import Level
 from lanes.models.audit import Subject
 from wire.words import marked
 
@@ -45,6 +49,24 @@ SENTENCES: Mapping[str, str] = {
     "endpoint.changed": marked("{actor} changed {name} of webhooks and chat"),
     "endpoint.removed": marked("{actor} removed {name} from webhooks and chat"),
 }
+
+Labels = Mapping[str, str | Promise]
+_NO_LABELS: Labels = MappingProxyType({})
+_labels: dict[tuple[Subject, str], Labels] = {}
+
+
+def tell_choices(
+    subject: Subject, field: str, choices: Iterable[tuple[str, str | Promise]]
+) -> None:
+    """Have the values of a field told by the labels of its choices. Modules of models say so:
+    the trail knows none of other apps."""
+    _labels[subject, field] = dict(choices)
+
+
+def labels_of(subject: Subject, field: str) -> Labels:
+    """The words for its values; empty where they are told as they are."""
+    return _labels.get((subject, field), _NO_LABELS)
+
 
 _LIMITS = {
     "requests_per_minute": marked("requests per minute"),
@@ -126,3 +148,5 @@ FIELDS: Mapping[Subject, Mapping[str, str]] = {
         "is_on": marked("on"),
     },
 }
+
+tell_choices(Subject.ANNOUNCEMENT, "level", Level.choices)

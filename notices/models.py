@@ -9,8 +9,9 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from bookings.models import Booking
-from lanes.models import Notice
-from notices.events import Channel
+from lanes.audit_words import tell_choices
+from lanes.models import Notice, Subject
+from notices.events import Channel, Event
 
 MOST_REMINDER_MINUTES = 24 * 60
 
@@ -75,6 +76,10 @@ class EndpointKind(models.TextChoices):
 
     WEBHOOK = Channel.WEBHOOK.value, Channel.WEBHOOK.label
     CHAT = Channel.CHAT.value, Channel.CHAT.label
+
+
+tell_choices(Subject.ENDPOINT, "kind", EndpointKind.choices)
+tell_choices(Subject.ENDPOINT, "events", Event.choices)
 
 
 class Endpoint(models.Model):

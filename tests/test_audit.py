@@ -16,16 +16,21 @@ from rest_framework.test import APIClient
 
 from bookings import choices, deleting, policy_service
 from bookings import services as booking_services
+from bookings.models import Booking, Policy
+from bookings.policy_rows import ApprovalChoice
 from gateway import limits, tokens
 from gateway.browser_tokens import make_browser_token
 from gateway.limits import RateLimits
-from gateway.models import ApiToken
+from gateway.models import ApiToken, Scope
 from gateway.tasks import prune_audit
 from lanes import announcements, audit, clock, host_services, joining, services
+from lanes.audit_words import FIELDS, labels_of
 from lanes.models import Announcement, AuditEntry, Lane, Preset, Subject
 from lanes.presets import SavedPreset, save_preset
 from lanes.refusals import Refusal
 from notices import endpoint_services
+from notices.events import Event
+from notices.models import Endpoint
 from slotserve import groups, invitations, members
 from slotserve.csv_answers import written
 from slotserve.members import Member
@@ -138,8 +143,8 @@ class TestServices:
         assert policy_service.delete_policy(row, actor=boss) is None
         assert told()[:2] == [
             "administrator made the rules of fast for team; hours a day: nothing > 4.0",
-            "administrator changed the rules of fast for team; which presets: nothing > listed; "
-            "presets: nothing > small; hours a day: 4.0 > 6.0",
+            "administrator changed the rules of fast for team; which presets: nothing > "
+            "Only those listed; presets: nothing > small; hours a day: 4.0 > 6.0",
         ]
         assert told()[2].startswith("administrator deleted the rules of fast for team")
 
@@ -187,7 +192,7 @@ class TestServices:
         tokens.revoke(made, actor=boss)
         tokens.revoke(made, actor=boss)
         assert told() == [
-            "owner made the token laptop; scopes: nothing > read",
+            "owner made the token laptop; scopes: nothing > See lanes, presets and usage",
             "administrator changed the token laptop of owner; requests per minute: nothing > 5",
             "administrator revoked the token laptop of owner",
         ]
@@ -206,7 +211,7 @@ class TestServices:
         assert entry.sentence.startswith("administrator moved the booking of owner: the whole GPU")
         assert [change.name for change in audit.changes_of(entry)] == ["start"]
         done(booking_services.cancel(booking, actor=boss))
-        assert "state: confirmed > cancelled" in told()[1]
+        assert "state: Confirmed > Cancelled" in told()[1]
 
     def test_announcements_webhooks_and_choices(self, boss: User) -> None:
         made = well(
@@ -268,6 +273,35 @@ def test_only_listed_fields_are_written(boss: User) -> None:
     assert told() == []
     audit.note("endpoint.changed", boss, about, after={"url": "b", "is_on": True})
     assert told() == ["administrator changed room of webhooks and chat; on: nothing > yes"]
+
+
+def test_values_of_choices_are_told_in_the_readers_words(boss: User) -> None:
+    row = well(policy_service.save_policy(None, actor=boss, approval="always"))
+    well(policy_service.save_policy(row, actor=boss, approval="beyond", approval_hours=2.0))
+    assert told()[0].endswith("; approval: nothing > All")
+    assert "; approval: All > Those longer than so many hours; " in told()[1]
+    with translation.override("de"):
+        assert "always" not in told()[1]
+        assert str(ApprovalChoice.BEYOND.label) in told()[1]
+
+
+def test_every_choice_that_the_trail_tells_has_words() -> None:
+    """Of a field of a model with choices: a new one is not told as a code."""
+    models = {
+        Subject.LANE: Lane,
+        Subject.POLICY: Policy,
+        Subject.BOOKING: Booking,
+        Subject.ANNOUNCEMENT: Announcement,
+        Subject.ENDPOINT: Endpoint,
+        Subject.TOKEN: ApiToken,
+    }
+    for subject, model in models.items():
+        for field in model._meta.fields:
+            if field.name in FIELDS[subject]:
+                codes = {code for code, _ in field.choices or ()}
+                assert codes <= set(labels_of(subject, field.name)), field
+    assert set(labels_of(Subject.TOKEN, "scopes")) == set(Scope)
+    assert set(labels_of(Subject.ENDPOINT, "events")) == set(Event)
 
 
 def test_it_outlives_its_person_and_is_told_in_the_readers_language(boss: User) -> None:
@@ -376,7 +410,14 @@ class TestPage:
         assert programs.post("/api/v1/audit/", {}).status_code == 405
         assert programs.delete(f"/api/v1/audit/{pk}/").status_code == 405
         changes = programs.get(f"/api/v1/audit/{pk}/").data["changes"]
-        assert changes == [{"name": "scopes", "label": "scopes", "old": "nothing", "new": "read"}]
+        assert changes == [
+            {
+                "name": "scopes",
+                "label": "scopes",
+                "old": "nothing",
+                "new": "See lanes, presets and usage",
+            }
+        ]
 
     def test_an_entry_leads_to_what_it_is_about_while_that_is_there(self, boss: User) -> None:
         lane, person = Lane.objects.get(), builders.person("ada")
