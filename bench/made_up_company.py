@@ -26,6 +26,7 @@ class Site:
     pid: int  # of the web process
     sessions: dict[str, str]
     cookie: str
+    booking: int  # of the member, still to come
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def serving(**counts: int) -> Iterator[Site]:
         server = start_web(port)
         try:
             until_answering(web)
-            yield Site(web, server.pid, sessions, cookie_name())
+            yield Site(web, server.pid, sessions, cookie_name(), coming_booking(sessions["member"]))
         finally:
             stop.set()
             server.terminate()
@@ -78,6 +79,18 @@ def fill(counts: dict[str, int]) -> dict[str, str]:
         client.force_login(person)
         sessions[role] = client.cookies[cookie_name()].value
     return sessions
+
+
+def coming_booking(session: str) -> int:
+    """The number of the next confirmed one of whoever this session is of."""
+    from django.contrib.auth import SESSION_KEY  # noqa: PLC0415
+    from django.contrib.sessions.backends.db import SessionStore  # noqa: PLC0415
+
+    from bookings.models import Booking, State  # noqa: PLC0415
+    from lanes import clock  # noqa: PLC0415
+
+    found = Booking.objects.filter(owner=SessionStore(session)[SESSION_KEY], state=State.CONFIRMED)
+    return found.filter(start__gt=clock.database_now()).order_by("start")[0].pk
 
 
 def settle() -> None:

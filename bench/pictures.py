@@ -31,24 +31,34 @@ PAGES = (
     ("lane-history", "/lanes/atlas-0/history/", "member", "What happened on a lane"),
     ("book", "/book/?lane=atlas-0", "member", "Book a slot"),
     ("bookings", "/bookings/", "member", "My bookings"),
+    ("booking", "/bookings/{booking}/", "member", "A booking"),
+    ("booking-move", "/calendar/bookings/{booking}/move/", "member", "Move a booking"),
+    ("waitlist", "/waitlist/", "member", "Waitlist"),
     ("approvals", "/administration/approvals/", "administrator", "Bookings that wait"),
     ("models", "/models/", "member", "Models"),
     ("preset", "/models/presets/qwen3-14b/", "member", "A preset"),
     ("preset-editor", "/administration/presets/qwen3-14b/", "administrator", "Edit a preset"),
     ("playground", "/playground/", "member", "Playground"),
     ("usage", "/usage/", "administrator", "Usage"),
+    ("usage-members", "/usage/?by=member", "administrator", "Usage by member"),
     ("tokens", "/tokens/", "member", "API tokens"),
     ("notices", "/notices/", "administrator", "Notices"),
     ("preferences", "/preferences/", "member", "Preferences"),
     ("security", "/accounts/2fa/", "member", "Second factors and passkeys"),
+    ("forgotten-password", "/accounts/password/reset/", "", "Forgotten password"),
     ("administration", "/administration/", "administrator", "Administration"),
     ("rules", "/administration/rules/", "administrator", "Rules of booking"),
     ("rules-edit", "/administration/rules/new/", "administrator", "Write rules"),
     ("members", "/administration/members/", "administrator", "Members"),
+    ("groups", "/administration/groups/", "administrator", "Groups"),
+    ("invitations", "/administration/invitations/", "administrator", "Invitations"),
     ("audit", "/administration/audit/", "administrator", "Audit trail"),
     ("maintenance", "/administration/maintenance/", "administrator", "Maintenance"),
     ("hosts", "/administration/hosts/", "administrator", "Hosts"),
+    ("lane-edit", "/administration/lanes/atlas-0/", "administrator", "Edit a lane"),
+    ("host-models", "/administration/models/", "administrator", "Models of hosts"),
     ("webhooks", "/administration/webhooks/", "administrator", "Webhooks and chat"),
+    ("webhook", "/administration/webhooks/1/", "administrator", "What was delivered"),
     ("announcements", "/administration/announcements/", "administrator", "Announcements"),
     ("self-check", "/administration/self-check/", "administrator", "Self-check"),
     ("api", "/api/v1/docs/", "member", "The API's page"),
@@ -63,7 +73,8 @@ def main(names: list[str]) -> None:
         from tests import browser_pages  # noqa: PLC0415 - imports models
 
         browser = browser_pages.launch(playwright)
-        for name, path, who, _ in wanted:
+        for name, address, who, _ in wanted:
+            path = address.format(booking=site.booking)
             for width, scheme in _looks():
                 _save(_shot(browser, site, path, who, WIDTHS[width], scheme), name, width, scheme)
             print(name, flush=True)
