@@ -1,8 +1,8 @@
 """Usage for people: sums of what was worked out by day, and bookings that computed little."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
-from datetime import date
+from dataclasses import dataclass, fields
+from datetime import date, datetime
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import F, Q, QuerySet, Sum
@@ -76,10 +76,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A booking that used little of its time."""
+    """A booking that used little of its time, in names and values: it may be kept."""
 
-    booking: Booking
-    sums: Sums = field(default_factory=Sums)
+    booking: int  # primary key
+    start: datetime
+    end: datetime
+    lane: str  # name
+    preset: str | None  # slug; None: the whole GPU
+    member: str  # user name
+    sums: Sums
 
 
 _NAMES = tuple(each.name for each in fields(Sums))
@@ -131,8 +136,13 @@ def held_without_computing(viewer: User | AnonymousUser, question: Question) -> 
         .order_by(F("sum_idle").desc(), "-booking_id_for")[:SHOWN]
     )
     sums = {row[0]: Sums(*row[1 : 1 + len(_TIMES)]) for row in found}
-    bookings = _named().in_bulk(list(sums))
-    return [Held(bookings[pk], sums[pk]) for pk in sums if pk in bookings]
+    columns = ("pk", "start", "end", "lane__name", "preset__slug", "owner__username")
+    bookings = Booking.objects.order_by().filter(pk__in=list(sums)).values_list(*columns)
+    held = {
+        pk: Held(pk, start, end, lane, preset, member, sums[pk])
+        for pk, start, end, lane, preset, member in bookings
+    }
+    return [held[pk] for pk in sums if pk in held]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +164,6 @@ def lines(viewer: User | AnonymousUser, question: Question) -> Iterator[list[Lin
         found = rows.filter(day=day).values_list("owner_name", "lane_name", "preset")
         ordered = found.annotate(**_SUMS).order_by("owner_name", "lane_name", "preset")
         yield [Line(day, row[0], row[1], row[2], Sums(*row[3:])) for row in ordered]
-
-
-def _named() -> QuerySet[Booking]:
-    """Bookings, of which nothing is read but times and the names that are shown."""
-    names = ("owner__username", "lane__name", "preset__slug")
-    return Booking.objects.select_related("owner", "lane", "preset").only("start", "end", *names)
 
 
 def _group(row: tuple[object, ...], columns: int) -> Group:

@@ -104,14 +104,14 @@ def test_the_page_shows_tables_and_who_held_without_computing(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     boss = window(builders.administrator())
-    boss.get("/usage/")
-    # Session, user; days, groups, idle ones with their bookings, lanes; notices, announcements.
-    # Members and presets to choose from were read for the page before.
-    with django_assert_num_queries(9):
-        page = boss.get("/usage/")
+    # Session, user; days, groups, idle ones with their bookings, members and presets to choose
+    # from, lanes; notices, announcements. Of all that is summed up, nothing is asked again.
+    for asked in (10, 5):
+        with django_assert_num_queries(asked):
+            page = boss.get("/usage/")
     words = page.content.decode()
     assert page.status_code == 200
-    assert [row.booking.owner.username for row in page.context["held"]] == ["bob"]
+    assert [row.member for row in page.context["held"]] == ["bob"]
     assert 'data-day="2030-01-15"' in words
     assert 'data-used="0.5"' in words
     assert "Days are those of UTC." in words
@@ -128,7 +128,7 @@ def test_a_short_or_a_used_booking_is_not_held_in_vain(moment: Moment) -> None:
     record(barely, duration_ms=59_000)
     roll_due_days(at(300))
     found = held_without_computing(builders.administrator(), PERIOD)
-    assert [each.booking.pk for each in found] == [barely.pk]
+    assert [each.booking for each in found] == [barely.pk]
 
 
 @db
@@ -230,3 +230,36 @@ def test_what_is_kept_of_the_choices_shows_members_no_others() -> None:
     for client, shows in ((boss, True), (alice, False), (boss, True)):
         assert ('name="member"' in client.get("/usage/").content.decode()) == shows
     assert alice.get("/usage/").context["presets"] != boss.get("/usage/").context["presets"]
+
+
+@db
+@pytest.mark.usefixtures("filled")
+def test_what_is_kept_of_sums_is_shown_to_nobody_who_may_not_see_it() -> None:
+    boss, alice, bob = (
+        window(person)
+        for person in (builders.administrator(), builders.person("alice"), builders.person("bob"))
+    )
+    for _ in range(2):
+        for client, hours, held in ((boss, 3, 1), (alice, 1, 0), (bob, 2, 1)):
+            context = client.get("/usage/?by=lane").context
+            assert (context["total"].booked, len(context["held"])) == (3600.0 * hours, held)
+
+
+@db
+@pytest.mark.usefixtures("filled")
+def test_what_is_kept_of_sums_answers_the_same_question_only() -> None:
+    boss = window(builders.administrator())
+    for query, hours in (("", 3), ("member=alice", 1), ("preset=qwen", 2), ("to=2030-01-14", 0)):
+        assert boss.get(f"/usage/?{query}").context["total"].booked == 3600.0 * hours
+    for by in ("member", "lane", "preset"):
+        named = {row.name for row in boss.get(f"/usage/?by={by}").context["groups"]}
+        assert named == {row.name for row in grouped(builders.administrator(), PERIOD, by)}
+
+
+@db
+@pytest.mark.usefixtures("filled")
+def test_names_to_choose_from_are_escaped_and_the_chosen_one_is_selected() -> None:
+    UsageDay.objects.filter(owner_name="bob").update(owner_name='<b>"&')
+    page = window(builders.administrator()).get("/usage/", {"member": '<b>"&'}).content.decode()
+    assert '<option value="&lt;b&gt;&quot;&amp;" selected>&lt;b&gt;&quot;&amp;</option>' in page
+    assert '<option value="alice">alice</option>' in page

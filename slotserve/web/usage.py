@@ -1,6 +1,7 @@
 """The page of usage: who held what, what for, and what nobody used."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_safe
 
 from gateway import usage_tables
-from gateway.usage_tables import Line, Question
+from gateway.usage_tables import Group, Held, Line, Question
 from lanes import clock
 from lanes.models import Lane
 from slotserve.csv_answers import Cell, csv_answer
@@ -47,6 +48,16 @@ CSV_HEAD = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a question."""
+
+    days: list[Group]
+    groups: list[Group]  # those that held longest
+    left_out: int
+    held: list[Held]
+
+
 @members_only
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
@@ -54,18 +65,17 @@ def page(request: HttpRequest) -> HttpResponse:
     viewer, now = member(request), clock.database_now()
     asked = read_question(_parameters(request), viewer, now)
     by = asked.by if asked.by in BY_WORDS else "lane"
-    days = usage_tables.grouped(viewer, asked.question, "day")
-    groups = usage_tables.grouped(viewer, asked.question, by)
+    found = _found(viewer, asked.question, by)
     context: dict[str, Any] = {
         "asked": asked,
-        "days": days,
-        "total": usage_tables.total(days),
-        "groups": groups[:GROUPS_SHOWN],
-        "left_out": max(0, len(groups) - GROUPS_SHOWN),
+        "days": found.days,
+        "total": usage_tables.total(found.days),
+        "groups": found.groups,
+        "left_out": found.left_out,
         "by": by,
         "by_word": BY_WORDS[by],
         "by_choices": [each for each in BY_WORDS.items() if _may_divide(each[0], viewer)],
-        "held": usage_tables.held_without_computing(viewer, asked.question),
+        "held": found.held,
         "zone": settings.TIME_ZONE,
         "query": request.GET.urlencode(),
         **_choices(request, asked),
@@ -108,14 +118,37 @@ def _may_divide(name: str, viewer: User) -> bool:
     return name != "member" or viewer.is_staff
 
 
+def _found(viewer: User, question: Question, by: str) -> Found:
+    """What is asked; kept for whoever sees the same rows, as `_names`."""
+    key = digest_of("usage found", _rows_seen(viewer), question, by, GROUPS_SHOWN)
+    kept: Found | None = caches["cards"].get(key)
+    if kept is None:
+        groups = usage_tables.grouped(viewer, question, by)
+        kept = Found(
+            days=usage_tables.grouped(viewer, question, "day"),
+            groups=groups[:GROUPS_SHOWN],
+            left_out=max(0, len(groups) - GROUPS_SHOWN),
+            held=usage_tables.held_without_computing(viewer, question),
+        )
+        caches["cards"].set(key, kept, KEPT_SECONDS)
+    return kept
+
+
+def _rows_seen(viewer: User) -> str:
+    """The same for those who see the same rows: administrators, or one member."""
+    return "all" if viewer.is_staff else f"of {viewer.pk}"
+
+
 def _choices(request: HttpRequest, asked: Asked) -> dict[str, Any]:
     """What may be chosen of each filter: what is in the period, and lanes that are still there."""
     viewer = member(request)
     members, presets = _names(viewer, Question(asked.question.first, asked.question.last))
+    lanes = list(Lane.objects.order_by("name").values_list("pk", "slug", "name"))
     return {
-        "members": members if viewer.is_staff else [],
-        "lanes": list(Lane.objects.order_by("name").values_list("pk", "slug", "name")),
-        "presets": presets,
+        "members": [(name, name) for name in members] if viewer.is_staff else [],
+        "lanes": [(slug, name) for _pk, slug, name in lanes],
+        "lane": next((slug for pk, slug, _name in lanes if pk == asked.question.lane_id), ""),
+        "presets": [(name, name) for name in presets],
         "nothing": _("(none)"),
     }
 
@@ -123,7 +156,7 @@ def _choices(request: HttpRequest, asked: Asked) -> dict[str, Any]:
 def _names(viewer: User, period: Question) -> tuple[list[str], list[str]]:
     """Members and presets of a period; kept for whoever sees the same rows, as long as usage of a
     day is not worked out anew anyway."""
-    key = digest_of("usage", viewer.is_staff or viewer.pk, period)
+    key = digest_of("usage", _rows_seen(viewer), period)
     kept: tuple[list[str], list[str]] | None = caches["cards"].get(key)
     if kept is None:
         pairs = usage_tables.rows_of(viewer, period).values_list("owner_name", "preset").distinct()
