@@ -15,7 +15,7 @@ def told(sentence: str, kept: Mapping[str, object] | None, name: Callable[[str],
 
     `kept` is what `wire.words.kept_of` gave when it was written; `name` says a person's name.
     """
-    return retold(kept, Reader(gettext, moment, name)) if kept else sentence
+    return retold(kept, Reader(gettext, moment, name, day, slot)) if kept else sentence
 
 
 def tell(sentence: str) -> str:
@@ -33,3 +33,31 @@ def moment(at: datetime, now: datetime | None = None) -> str:
     elif local.date() != now.date():
         words.insert(0, date_format(local, pgettext("date format", "j M")))
     return " ".join(words).strip()
+
+
+def day(value: datetime) -> str:
+    """A time with its day and its zone's name, for somebody who may read it another day."""
+    local = timezone.localtime(value)
+    return f"{date_format(local, gettext('D j M Y, H:i'))} {zone_name(local)}"
+
+
+def slot(start: datetime, end: datetime) -> str:
+    """A slot with its zone's name; the second day only where it is another, and both names where
+    the clocks change within it."""
+    first, last = timezone.localtime(start), timezone.localtime(end)
+    is_one_day, is_one_zone = first.date() == last.date(), first.tzname() == last.tzname()
+    begin = date_format(first, gettext("D j M Y, H:i"))
+    if not is_one_zone:
+        begin += f" {zone_name(first)}"
+    close = date_format(last, "H:i" if is_one_day else gettext("D j M Y, H:i"))
+    return f"{begin} – {close} {zone_name(last)}"  # noqa: RUF001 - an interval's dash
+
+
+def zone_name(local: datetime) -> str:
+    """CET, EST …; where a zone has no name but its offset, its place and that."""
+    name = local.tzname() or ""
+    if name[:1] not in {"+", "-"}:
+        return name
+    place = getattr(local.tzinfo, "key", "").rpartition("/")[2].replace("_", " ")
+    hours = local.strftime("%z")
+    return f"{place} UTC{hours[:3]}:{hours[3:5]}".strip()

@@ -17,7 +17,7 @@ from notices.endpoints import announce, site_words
 from notices.events import Channel, Event
 from notices.models import Preference
 from notices.payloads import lane_payload
-from notices.preferences import channels_for, in_words_of
+from notices.preferences import channels_for
 from notices.wording import freed_words
 
 Piece = tuple[int, datetime, datetime]
@@ -115,8 +115,7 @@ def _tell(
     key: str,
     now: datetime,
 ) -> int:
-    with in_words_of(preference):
-        words = freed_words(lane, *piece)
+    words = freed_words(lane, *piece)
     is_quiet = Channel.APP not in channels_for(preference, Event.FREED)
     news = News(key, Event.FREED, words.sentence, words.advice, lane, is_quiet=is_quiet)
     return tell_people([preference.person], news, now)

@@ -18,8 +18,8 @@ from notices.endpoints import announce, site_words
 from notices.events import Channel, Event
 from notices.facts import dated_facts
 from notices.payloads import booking_payload
-from notices.preferences import channels_for, in_words_of, preference_of
-from notices.wording import maintenance_words
+from notices.preferences import channels_for, preference_of
+from notices.wording import Words, maintenance_words
 
 REMEMBERED = timedelta(days=7)  # the end of one is no news after that
 
@@ -74,17 +74,15 @@ def _tell(row: Maintenance, booking: Booking, told: dict[str, list[str]], now: d
         return 0
     key = f"{about}:{news.mark}"
     with transaction.atomic():
+        words = maintenance_words(news.event, booking, row)
         with site_words():
-            words = maintenance_words(news.event, booking, row)
             payload = booking_payload(booking, dated_facts(booking)[0], words)
         announce(Event.MAINTENANCE, key, payload, now)
-        return _tell_owner(news.event, row, booking, key, now)
+        return _tell_owner(words, booking, key, now)
 
 
-def _tell_owner(event: str, row: Maintenance, booking: Booking, key: str, now: datetime) -> int:
+def _tell_owner(words: Words, booking: Booking, key: str, now: datetime) -> int:
     preference = preference_of(booking.owner)
-    with in_words_of(preference):
-        words = maintenance_words(event, booking, row)
     news = News(
         key,
         Event.MAINTENANCE,

@@ -7,6 +7,7 @@ from django.conf import settings
 
 from bookings.models import Booking
 from lanes.models import Lane, Notice
+from lanes.telling import tell
 from notices.wording import Words
 
 Payload = dict[str, Any]
@@ -50,7 +51,11 @@ def iso(moment: datetime) -> str:
 
 
 def _said(sentence: str, advice: str) -> Payload:
-    return {"sentence": sentence, "advice": advice, "url": settings.SLOTSERVE_WEB_URL or None}
+    return {
+        "sentence": tell(sentence),
+        "advice": tell(advice),
+        "url": settings.SLOTSERVE_WEB_URL or None,
+    }
 
 
 def _lane(lane: Lane | None) -> Payload | None:

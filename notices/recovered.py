@@ -9,7 +9,7 @@ from lanes.models import Notice
 from lanes.notices import News, tell_people
 from notices.events import Channel, Event
 from notices.facts import warm_bookings
-from notices.preferences import channels_for, in_words_of, preference_of
+from notices.preferences import channels_for, preference_of
 from notices.wording import recovered_words
 
 REMEMBERED = timedelta(days=7)  # a return after that is no news
@@ -42,8 +42,7 @@ def _newest(failed: QuerySet[Notice]) -> list[Notice]:
 
 def _tell(notice: Notice, booking: Booking, now: datetime) -> int:
     preference = preference_of(notice.recipient)
-    with in_words_of(preference):
-        words = recovered_words(booking.lane, booking.preset.name if booking.preset else "")
+    words = recovered_words(booking.lane, booking.preset.name if booking.preset else "")
     is_quiet = Channel.APP not in channels_for(preference, Event.RECOVERED)
     news = News(
         _key(notice),

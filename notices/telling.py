@@ -19,7 +19,7 @@ from notices.facts import Read, read_changed, read_near
 from notices.freed import tell_freed
 from notices.models import Entry
 from notices.payloads import booking_payload
-from notices.preferences import channels_for, in_words_of, preference_of
+from notices.preferences import channels_for, preference_of
 from notices.wording import words_of
 
 log = logging.getLogger(__name__)
@@ -83,8 +83,8 @@ def _note(read: Read, now: datetime) -> bool:
 
 def _tell_event(each: Due, read: Read, now: datetime) -> int:
     event, booking = Event(each.event), read.booking
+    words = words_of(event, booking, has_comment=False)
     with site_words():
-        words = words_of(event, booking, has_comment=False)
         payload = booking_payload(booking, read.facts.sequence, words)
     announce(event, each.key, payload, now)
     return sum(_tell_person(person, each, read, now) for person in _people(event, read))
@@ -98,8 +98,7 @@ def _people(event: Event, read: Read) -> Iterable[User]:
 
 def _tell_person(person: User, each: Due, read: Read, now: datetime) -> int:
     preference, event = preference_of(person), Event(each.event)
-    with in_words_of(preference):
-        words = words_of(event, read.booking)
+    words = words_of(event, read.booking)
     news = News(
         each.key,
         event,

@@ -1,20 +1,55 @@
-"""Notices of bookings in words: in the language and zone that are in force, with the zone named."""
+"""Notices of bookings as sentences that each reader is told in their language and zone, with the
+zone named."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
-from django.utils.formats import date_format
-from django.utils.translation import gettext as _
 
 from bookings.models import Booking, Lapse
 from lanes.models import Lane, Maintenance
-from lanes.telling import tell
+from wire.words import Day, Slot, Value, marked, said
+
+SENTENCES: Mapping[str, str] = {
+    "confirmed": marked("Your booking of {what} on {lane} is confirmed: {slot}."),
+    "changed": marked("Your booking of {what} on {lane} is now: {slot}."),
+    "decision_needed": marked("{owner} asks for {what} on {lane}: {slot}."),
+    "approved": marked("Your booking of {what} on {lane} was approved: {slot}."),
+    "rejected": marked("Your booking of {what} on {lane} was rejected: {slot}."),
+    "cancelled": marked("Your booking of {what} on {lane} was cancelled: {slot}."),
+    "expired": marked("Nobody approved your booking of {what} on {lane} in time: {slot}."),
+    "warm": marked("{what} is loaded on {lane} for your slot: {slot}."),
+    "starting": marked("Your slot with {what} on {lane} begins at {start}."),
+    "ending": marked("Your slot with {what} on {lane} ends at {end}."),
+    "offered": marked(
+        "{lane} is held for you with {what} until {held}: {slot}. Take it, or it passes on."
+    ),
+    "released": marked("Your slot with {what} on {lane} was released; it ended at {end}."),
+}
+NO_SHOW = marked(
+    "Your slot with {what} on {lane} was released, as nobody sent a request in time; it ended at "
+    "{end}."
+)
+MAINTENANCE: Mapping[str, str] = {
+    "planned": marked("{lane} is under maintenance {when}{why}: your slot is {slot}."),
+    "changed": marked("The maintenance of {lane} is now {when}{why}: your slot is {slot}."),
+    "over": marked("No maintenance of {lane} is in the way of your slot any more: {slot}."),
+}
+ADVICE: Mapping[str, str] = {
+    "decision_needed": marked("Approve or reject it under Administration, Approvals."),
+    "rejected": marked("Ask an administrator why, or book another time."),
+    "ending": marked(
+        "What still runs then is ended. Extend the slot if nobody has the time after it."
+    ),
+    "offered": marked("Take it under My bookings."),
+    "starting": marked("Release it if you do not need it: others can have the time."),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a person reads."""
+    """What a person reads: sentences of `wire.words.said`, in English until they are told."""
 
     sentence: str
     advice: str = ""
@@ -23,98 +58,49 @@ class Words:
 def words_of(event: str, booking: Booking, *, has_comment: bool = True) -> Words:
     """What an event of a booking is in words; what was said with a decision is for its owner and
     administrators alone."""
-    sentences = {
-        "confirmed": _("Your booking of %(what)s on %(lane)s is confirmed: %(slot)s."),
-        "changed": _("Your booking of %(what)s on %(lane)s is now: %(slot)s."),
-        "decision_needed": _("%(owner)s asks for %(what)s on %(lane)s: %(slot)s."),
-        "approved": _("Your booking of %(what)s on %(lane)s was approved: %(slot)s."),
-        "rejected": _("Your booking of %(what)s on %(lane)s was rejected: %(slot)s."),
-        "cancelled": _("Your booking of %(what)s on %(lane)s was cancelled: %(slot)s."),
-        "expired": _("Nobody approved your booking of %(what)s on %(lane)s in time: %(slot)s."),
-        "warm": _("%(what)s is loaded on %(lane)s for your slot: %(slot)s."),
-        "starting": _("Your slot with %(what)s on %(lane)s begins at %(start)s."),
-        "ending": _("Your slot with %(what)s on %(lane)s ends at %(end)s."),
-        "offered": _(
-            "%(lane)s is held for you with %(what)s until %(held)s: %(slot)s. Take it, or it "
-            "passes on."
-        ),
-        "released": _("Your slot with %(what)s on %(lane)s was released; it ended at %(end)s."),
-    }
-    if event == "released" and booking.lapse == Lapse.NO_SHOW:
-        sentences["released"] = _(
-            "Your slot with %(what)s on %(lane)s was released, as nobody sent a request in time; "
-            "it ended at %(end)s."
-        )
+    is_no_show = event == "released" and booking.lapse == Lapse.NO_SHOW
+    text = NO_SHOW if is_no_show else SENTENCES[event]
     comment = _decision(event, booking) if has_comment else ""
-    return Words(sentences[event] % _values(booking), comment or _advice(event))
+    return Words(said(text, **_values(booking)), comment or said(ADVICE.get(event, "")))
 
 
 def freed_words(lane: Lane, start: datetime, end: datetime) -> Words:
     """That time has become free."""
-    values = {"lane": lane.name, "slot": slot(start, end)}
+    zone = timezone.get_default_timezone()
     return Words(
-        _("%(lane)s has become free: %(slot)s.") % values,
-        _("Whoever books it first has it."),
+        said("{lane} has become free: {slot}.", lane=lane.name, slot=Slot(start, end, zone)),
+        said("Whoever books it first has it."),
     )
 
 
 def recovered_words(lane: Lane, preset: str) -> Words:
     """That what had failed runs."""
-    return Words(
-        _("%(preset)s runs on %(lane)s again.") % {"preset": preset, "lane": lane.name},
-    )
+    return Words(said("{preset} runs on {lane} again.", preset=preset, lane=lane.name))
 
 
 def maintenance_words(told: str, booking: Booking, row: Maintenance) -> Words:
     """What maintenance means for a booking: `told` is planned, changed or over."""
-    ends = slot(row.start, row.end) if row.end else _("from %s on") % moment(row.start)
-    values = {**_values(booking), "when": ends, "why": f" ({row.reason})" if row.reason else ""}
-    sentences = {
-        "planned": _("%(lane)s is under maintenance %(when)s%(why)s: your slot is %(slot)s."),
-        "changed": _("The maintenance of %(lane)s is now %(when)s%(why)s: your slot is %(slot)s."),
-        "over": _("No maintenance of %(lane)s is in the way of your slot any more: %(slot)s."),
-    }
-    advice = _("The booking stays: what lies outside the maintenance is yours. Move it if you can.")
-    return Words(sentences[told] % values, "" if told == "over" else advice)
+    zone = timezone.get_default_timezone()
+    from_on = said("from {start} on", start=Day(row.start, zone))
+    when = Slot(row.start, row.end, zone) if row.end else from_on
+    why = f" ({row.reason})" if row.reason else ""
+    sentence = said(MAINTENANCE[told], **_values(booking), when=when, why=why)
+    advice = said(
+        "The booking stays: what lies outside the maintenance is yours. Move it if you can."
+    )
+    return Words(sentence, "" if told == "over" else advice)
 
 
-def moment(value: datetime) -> str:
-    """A time with its day and its zone's name, for somebody who may read it another day."""
-    local = timezone.localtime(value)
-    return f"{date_format(local, _('D j M Y, H:i'))} {zone_name(local)}"
-
-
-def slot(start: datetime, end: datetime) -> str:
-    """A slot with its zone's name; the second day only where it is another, and both names where
-    the clocks change within it."""
-    first, last = timezone.localtime(start), timezone.localtime(end)
-    is_one_day, is_one_zone = first.date() == last.date(), first.tzname() == last.tzname()
-    begin = date_format(first, _("D j M Y, H:i"))
-    if not is_one_zone:
-        begin += f" {zone_name(first)}"
-    close = date_format(last, "H:i" if is_one_day else _("D j M Y, H:i"))
-    return f"{begin} – {close} {zone_name(last)}"  # noqa: RUF001 - an interval's dash
-
-
-def zone_name(local: datetime) -> str:
-    """CET, EST …; where a zone has no name but its offset, its place and that."""
-    name = local.tzname() or ""
-    if name[:1] not in {"+", "-"}:
-        return name
-    place = getattr(local.tzinfo, "key", "").rpartition("/")[2].replace("_", " ")
-    hours = local.strftime("%z")
-    return f"{place} UTC{hours[:3]}:{hours[3:5]}".strip()
-
-
-def _values(booking: Booking) -> dict[str, str]:
+def _values(booking: Booking) -> dict[str, Value]:
+    zone = timezone.get_default_timezone()
     return {
-        "what": tell(booking.called),
+        "what": booking.called,
         "lane": booking.lane.name,
         "owner": booking.owner.get_username(),
-        "slot": slot(booking.start, booking.end),
-        "start": moment(booking.start),
-        "end": moment(booking.end),
-        "held": moment(booking.held_until or booking.end),
+        "slot": Slot(booking.start, booking.end, zone),
+        "start": Day(booking.start, zone),
+        "end": Day(booking.end, zone),
+        "held": Day(booking.held_until or booking.end, zone),
     }
 
 
@@ -122,18 +108,5 @@ def _decision(event: str, booking: Booking) -> str:
     """What was said by whoever decided; empty if nothing was."""
     if event not in {"approved", "rejected"} or not booking.decision_comment:
         return ""
-    by = booking.decided_by.get_username() if booking.decided_by else _("An administrator")
-    return _("%(by)s says: %(comment)s") % {"by": by, "comment": booking.decision_comment}
-
-
-def _advice(event: str) -> str:
-    advice = {
-        "decision_needed": _("Approve or reject it under Administration, Approvals."),
-        "rejected": _("Ask an administrator why, or book another time."),
-        "ending": _(
-            "What still runs then is ended. Extend the slot if nobody has the time after it."
-        ),
-        "offered": _("Take it under My bookings."),
-        "starting": _("Release it if you do not need it: others can have the time."),
-    }
-    return advice.get(event, "")
+    by = booking.decided_by.get_username() if booking.decided_by else said("An administrator")
+    return said("{by} says: {comment}", by=by, comment=booking.decision_comment)

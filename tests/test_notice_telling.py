@@ -7,15 +7,18 @@ import icalendar
 import pytest
 from django.contrib.auth.models import Group
 from django.core import mail
+from django.utils import translation
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from bookings import services
 from bookings.models import Booking, Policy, State
 from lanes import clock
 from lanes.models import Maintenance, Notice, Order, Phase, Runtime
+from lanes.telling import slot
 from notices import preferences
 from notices.mail import message_of, send_due
 from notices.models import Delivery, Entry, Link
+from notices.preferences import in_words_of
 from notices.recovered import tell_recoveries
 from notices.routing import route
 from notices.telling import tell_bookings
@@ -288,7 +291,18 @@ def test_words_are_in_the_reader_s_zone_with_its_name() -> None:
     booking = booked(start=start)
     preferences.save(booking.owner, {"zone": "America/New_York"})
     look()
-    assert "06:00 – 07:00 EDT" in Notice.objects.get().sentence  # noqa: RUF001
+    with in_words_of(booking.owner.preference):
+        assert "06:00 – 07:00 EDT" in Notice.objects.get().told_sentence  # noqa: RUF001
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_notice_is_told_in_the_language_that_is_chosen_when_it_is_read(language: str) -> None:
+    booking = booked()
+    preferences.save(booking.owner, {"language": "de" if language == "en" else "en"})
+    look()
+    notice = Notice.objects.get()
+    with translation.override(language):
+        assert slot(booking.start, booking.end) in notice.told_sentence
 
 
 def test_what_was_booked_before_the_installation_knew_of_it_is_no_news() -> None:

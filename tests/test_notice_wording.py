@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone, translation
 
+from lanes.telling import day, slot
 from notices.models import Preference
 from notices.preferences import in_words_of
-from notices.wording import moment, slot
 
 # zone, start and end in UTC -> words
 SLOTS = [
@@ -37,5 +37,5 @@ def test_a_slot_says_its_zone_and_both_when_clocks_change(
 
 def test_words_are_in_the_reader_s_language() -> None:
     with in_words_of(Preference(zone="Europe/Berlin", language="de")):
-        assert moment(datetime(2031, 7, 1, 10, tzinfo=UTC)).startswith("Di")
-        assert moment(datetime(2031, 7, 1, 10, tzinfo=UTC)).endswith("12:00 CEST")
+        assert day(datetime(2031, 7, 1, 10, tzinfo=UTC)).startswith("Di")
+        assert day(datetime(2031, 7, 1, 10, tzinfo=UTC)).endswith("12:00 CEST")

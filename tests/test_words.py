@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lanes import telling
 from lanes.refusals import Refusal
 from lanes.telling import moment, told
-from wire.words import At, Reader, Words, cut, kept_of, remade, retold, said, together
+from wire.words import At, Day, Reader, Slot, Words, cut, kept_of, remade, retold, said, together
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 AT = At(datetime(2026, 3, 1, 14, 0, tzinfo=UTC), NOW, UTC)
@@ -125,3 +125,14 @@ def test_a_refusal_speaks_the_language_in_force(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(telling, "gettext", german)
     assert refusal.words == "2-mal gescheitert"
     assert Refusal("plain", "as it is").words == "as it is"
+
+
+def test_days_and_slots_are_told_with_their_dates() -> None:
+    end = datetime(2026, 3, 1, 15, 0, tzinfo=UTC)
+    words = said("held until {held}: {slot}", held=Day(AT.moment, UTC), slot=Slot(NOW, end, UTC))
+    assert words.startswith("held until Sun 1 Mar 2026, 14:00 UTC: Sun 1 Mar 2026, 12:00 UTC ")
+    kept = json.loads(json.dumps(kept_of(words)))
+    with timezone.override("Europe/Berlin"), translation.override("en"):
+        assert told(words, kept) == (
+            "held until Sun 1 Mar 2026, 15:00 CET: Sun 1 Mar 2026, 13:00 \N{EN DASH} 16:00 CET"
+        )

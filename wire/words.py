@@ -36,7 +36,31 @@ class At:
         return clock(self.moment, self.now, self.zone)
 
 
-Value = str | int | float | At
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A moment in a sentence that may be read on another day, as a mail is: with its date."""
+
+    moment: datetime
+    zone: tzinfo
+
+    def __str__(self) -> str:
+        local = self.moment.astimezone(self.zone)
+        return f"{local:%a} {local.day} {local:%b %Y, %H:%M} {local.tzname() or ''}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """[start, end) in such a sentence, in English as in `zone`."""
+
+    start: datetime
+    end: datetime
+    zone: tzinfo
+
+    def __str__(self) -> str:
+        return f"{Day(self.start, self.zone)} \N{EN DASH} {Day(self.end, self.zone)}"
+
+
+Value = str | int | float | At | Day | Slot
 
 
 class Words(str):
@@ -56,12 +80,14 @@ class Words(str):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads: how a text with places is in their language, and how they are told a moment and
-    a person's name, which stands at one of PEOPLE."""
+    """Who reads: how a text with places is in their language, and how they are told a moment, a
+    person's name, which stands at one of PEOPLE, a moment with its date, and a slot."""
 
     translate: Callable[[str], str]
     moment: Callable[[datetime], str]
     name: Callable[[str], str] = str
+    day: Callable[[datetime], str] = str
+    slot: Callable[[datetime, datetime], str] = "{} \N{EN DASH} {}".format
 
 
 def said(text: str, /, *groups: Value, **values: Value) -> Words:
@@ -121,12 +147,16 @@ def cut(sentence: str, most: int) -> str:
 
 def _spoken(value: Value) -> str | int | float:
     """As format takes it: numbers keep their own format, such as {seconds:.1f}."""
-    return str(value) if isinstance(value, At) else value
+    return str(value) if isinstance(value, At | Day | Slot) else value
 
 
 def _kept(value: object) -> object:
     if isinstance(value, At):
         return {"moment": value.moment.isoformat()}
+    if isinstance(value, Day):
+        return {"day": value.moment.isoformat()}
+    if isinstance(value, Slot):
+        return {"start": value.start.isoformat(), "end": value.end.isoformat()}
     return value.kept() if isinstance(value, Words) else value
 
 
@@ -140,4 +170,8 @@ def _read(place: str, value: object, reader: Reader) -> object:
         return reader.name(value) if place in PEOPLE and isinstance(value, str) else value
     if "moment" in value:
         return reader.moment(datetime.fromisoformat(str(value["moment"])))
+    if "day" in value:
+        return reader.day(datetime.fromisoformat(str(value["day"])))
+    if "start" in value:
+        return reader.slot(*(datetime.fromisoformat(str(value[each])) for each in ("start", "end")))
     return retold(value, reader)

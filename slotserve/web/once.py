@@ -9,10 +9,10 @@ from django.views.decorators.http import require_http_methods
 
 from bookings.models import Booking, State
 from lanes.refusals import Refusal
+from lanes.telling import day, slot
 from notices import links
 from notices.models import Link
 from notices.preferences import in_words_of, preference_of
-from notices.wording import moment, slot
 from slotserve.web.answers import ORIGIN_ALONE
 
 STATUS_OF = {"not_found": 404, "wrong_state": 409, "too_late": 410}
@@ -42,7 +42,7 @@ def page(request: HttpRequest, secret: str) -> HttpResponse:
         if isinstance(done, Refusal):
             return _answer(request, {**context, "refusal": done.words}, 409)
         words = _done(link, done, lets_go=bool(context["lets_go"]))
-        return _answer(request, {**context, "done": words % {"end": moment(done.end)}}, 200)
+        return _answer(request, {**context, "done": words % {"end": day(done.end)}}, 200)
 
 
 def _done(link: Link, booking: Booking, *, lets_go: bool) -> str:
