@@ -162,8 +162,23 @@ class TestPage:
     def test_a_comment_that_is_too_long_decides_nothing(self, page: Client, lane: Lane) -> None:
         booking = waiting(lane)
         wish = {"decision": f"approve:{booking.pk}", "comment": "x" * 301}
-        assert "300 characters" in page.post(URL, wish, follow=True).content.decode()
+        answer = page.post(URL, wish)
+        assert (answer.status_code, "300 characters" in answer.content.decode()) == (409, True)
+        assert f'value="{"x" * 301}"' in answer.content.decode()
         assert states(booking) == [State.PENDING]
+
+    def test_what_was_typed_and_ticked_stays_when_nothing_is_decided(
+        self, page: Client, lane: Lane
+    ) -> None:
+        gone, left = waiting(lane), waiting(lane, 2)
+        done(services.cancel(gone, actor=gone.owner))
+        wish = {"decision": f"reject:{gone.pk}", "booking": [left.pk], "comment": "Sorry."}
+        for more in ({}, {"decision": "reject", "booking": []}):
+            text = page.post(URL, wish | more).content.decode()
+            assert 'value="Sorry."' in text
+        text = page.post(URL, wish).content.decode()
+        assert f'value="{left.pk}" id="tick-{left.pk}" checked' in text
+        assert states(left) == [State.PENDING]
 
     def test_members_do_not_see_it_and_strangers_are_led_to_log_in(self, lane: Lane) -> None:
         booking, member = waiting(lane), signed_in(builders.person("member"))

@@ -389,6 +389,12 @@ def test_pages_plan_change_and_end_it(administrator: APIClient, member: APIClien
     assert Maintenance.objects.get().end is None
     answer = administrator.post(f"{place}/change/", {"end": "soon"}, follow=True)
     assert "Say until when" in answer.content.decode()
+    answer = administrator.post(f"{place}/change/", {"end": "2001-02-03T04:05"})
+    assert (answer.status_code, 'value="2001-02-03T04:05"' in answer.content.decode()) == (
+        400,
+        True,
+    )
+    assert administrator.get(f"{place}/change/").headers["Location"] == PAGE
     administrator.post(f"{place}/end/")
     assert Maintenance.objects.get().ended_at is not None
     assert administrator.post(PAGE, {"reason": "x"}).status_code == 400

@@ -213,7 +213,12 @@ def test_groups_are_made_renamed_and_deleted(chief: User) -> None:
     assert Group.objects.get().name == "team"
     for wrong in ("", "x" * 151, "nul\0"):
         answer = client.post(f"/administration/groups/{group.pk}/rename/", {"name": wrong})
-        assert answer.status_code == 302
+        assert answer.status_code == 400
+    Group.objects.create(name="other")
+    answer = client.post(f"/administration/groups/{group.pk}/rename/", {"name": "Other"})
+    assert 'value="Other"' in answer.content.decode(), "what was typed stays"
+    assert client.get(f"/administration/groups/{group.pk}/rename/").status_code == 302
+    Group.objects.get(name="other").delete()
     assert Group.objects.get().name == "team"
     client.post(f"/administration/groups/{group.pk}/remove/")
     assert not Group.objects.exists()

@@ -145,7 +145,8 @@ def test_what_cannot_be_the_default_is_refused() -> None:
     Preset.objects.filter(pk=builders.preset("old").pk).update(archived_at=builders.NOON)
     client = signed_in("administrator")
     for slug in ("far", "old", "none"):
-        assert posted(client, default_preset=slug) == 302
+        assert posted(client, default_preset=slug) == 400
+    assert client.get("/lanes/here/default/").status_code == 302
     assert posted(signed_in("member"), default_preset="") == 403
     lane.refresh_from_db()
     assert lane.default_preset is None

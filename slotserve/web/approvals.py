@@ -43,7 +43,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     return {
         "page": page,
         "rows": queue(page, now),
-        "ticked": _numbers(request.GET.getlist("booking")),
+        "ticked": _numbers((request.POST or request.GET).getlist("booking")),
+        "comment": request.POST.get("comment", ""),
         "longest": LONGEST_COMMENT,
     }
 
@@ -54,16 +55,22 @@ def _decide(request: HttpRequest) -> HttpResponse:
     numbers = _numbers([only] if only else request.POST.getlist("booking"))
     if service is None or not numbers:
         messages.error(request, _("Tick the bookings that you decide about."))
-        return _back(request)
-    actor, comment, done = member(request), request.POST.get("comment", ""), 0
+        return _refused_page(request)
+    actor, comment, done, refused = member(request), request.POST.get("comment", ""), 0, 0
     for booking in _found(numbers):
         answer = service(booking, actor=actor, comment=comment)
         done += not isinstance(answer, Refusal)
         if isinstance(answer, Refusal):
+            refused += 1
             messages.error(request, _refused(booking, answer))
     if done:
         messages.success(request, _done_words(name, done))
-    return _back(request)
+    return _refused_page(request) if refused else _back(request)
+
+
+def _refused_page(request: HttpRequest) -> HttpResponse:
+    """The page with what was ticked and typed, as far as it still waits."""
+    return render(request, "approvals.html", _context(request), status=409)
 
 
 def _back(request: HttpRequest) -> HttpResponse:

@@ -112,17 +112,22 @@ def reload(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @staff_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def set_default(request: HttpRequest, slug: str) -> HttpResponse:
     """What the lane runs between bookings."""
-    found = get_object_or_404(lanes_for_people(), slug=slug)
-    form = DefaultForm(request.POST, lane=found)
-    if not form.is_valid():
-        messages.error(request, _("Choose one of the presets of its host."))
+    if request.method != "POST":  # somebody reloads the address of a refusal
         return redirect("lane", slug)
-    saved = services.save_lane(found, actor=member(request), **form.cleaned_data)
-    say(request, saved, _("The default is saved."))
-    return redirect("lane", slug)
+    found = get_object_or_404(lanes_for_people(), slug=slug)
+    form, words = DefaultForm(request.POST, lane=found), _("Choose one of the presets of its host.")
+    if form.is_valid():
+        saved = services.save_lane(found, actor=member(request), **form.cleaned_data)
+        if not isinstance(saved, Refusal):
+            messages.success(request, _("The default is saved."))
+            return redirect("lane", slug)
+        words = saved.words
+    messages.error(request, words)
+    now = clock.database_now()
+    return _page(request, found, ChooseForm(lane=found, now=now), now, default=form)
 
 
 @members_only
@@ -135,7 +140,15 @@ def retry(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("lane", slug)
 
 
-def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> HttpResponse:
+def _page(
+    request: HttpRequest,
+    lane: Lane,
+    form: ChooseForm,
+    now: datetime,
+    *,
+    default: DefaultForm | None = None,
+) -> HttpResponse:
+    """The lane's page; `default` is the refused form of its default, with what was chosen there."""
     (view,) = overviews([lane], now, member(request))
     claims = lane.bookings.current(now).select_related("owner", "preset")[:CLAIMS_SHOWN]
     context = {
@@ -149,7 +162,7 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
         "form": form,
     }
     if member(request).is_staff:
-        context["default_form"] = DefaultForm(lane=lane)
+        context["default_form"] = default or DefaultForm(lane=lane)
         context["maintenance"] = not_over(now, [lane.pk])
         names = {"auto_id": "maintenance_%s", "initial": {"lanes": [lane.pk]}}
         context["maintenance_form"] = LaneMaintenanceForm(**names)
@@ -159,4 +172,4 @@ def _page(request: HttpRequest, lane: Lane, form: ChooseForm, now: datetime) -> 
         context |= {"may_read": may_read(member(request)), "no_run": Shown(None)}
     if template == "lane.html" and lane.gpus.all():
         context |= cards_context(lane, now) | day_context(lane, now, hours_of(request))
-    return render(request, template, context, status=400 if form.errors else 200)
+    return render(request, template, context, status=400 if form.errors or default else 200)

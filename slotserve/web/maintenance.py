@@ -73,22 +73,24 @@ def page(request: HttpRequest) -> HttpResponse:
             say(request, None, _("Planned: whoever has booked that time is told."))
             return redirect(came_from(request, PAGE))
         form.add_error(None, made.words)
-    rows = not_over(clock.database_now()).select_related("lane__host", "made_by")
-    status = 400 if form.is_bound and form.errors else 200
-    return render(request, "maintenance.html", {"form": form, "rows": rows}, status=status)
+    return _page(request, form, status=400 if form.is_bound and form.errors else 200)
 
 
 @staff_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, pk: str) -> HttpResponse:
-    """Give it another end."""
+    """Give it another end; refused, the page of all shows what was typed."""
+    if request.method != "POST":  # somebody reloads the address of a refusal
+        return redirect("maintenance")
     row = get_object_or_404(Maintenance, pk=pk)
     form = EndForm(request.POST)
     changed: Any = Refusal("invalid", _("Say until when as a date and a time."))
     if form.is_valid():
         changed = maintenance.change(row, actor=member(request), **form.cleaned_data)
-    refusal = changed if isinstance(changed, Refusal) else None
-    say(request, refusal, _("Changed: whoever has booked that time is told."))
+    say(request, changed, _("Changed: whoever has booked that time is told."))
+    if isinstance(changed, Refusal):
+        typed = {"refused": row.pk, "typed": request.POST.get("end", "")}
+        return _page(request, MaintenanceForm(), status=400, **typed)
     return redirect(came_from(request, PAGE))
 
 
@@ -99,3 +101,11 @@ def end(request: HttpRequest, pk: str) -> HttpResponse:
     row = get_object_or_404(Maintenance, pk=pk)
     say(request, maintenance.end(row, actor=member(request)), _("The maintenance has ended."))
     return redirect(came_from(request, PAGE))
+
+
+def _page(
+    request: HttpRequest, form: MaintenanceForm, *, status: int, **typed: object
+) -> HttpResponse:
+    rows = not_over(clock.database_now()).select_related("lane__host", "made_by")
+    context = {"form": form, "rows": rows, **typed}
+    return render(request, "maintenance.html", context, status=status)

@@ -76,22 +76,26 @@ def groups(request: HttpRequest) -> HttpResponse:
             messages.success(request, _("%(name)s is saved.") % {"name": made.name})
             return redirect("groups")
         form.add_error(None, made.words)
-    context = {"form": form, "groups": all_groups()}
-    return render(request, "groups.html", context, status=400 if form.errors else 200)
+    return _groups_page(request, form, status=400 if form.errors else 200)
 
 
 @staff_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def rename_group(request: HttpRequest, pk: int) -> HttpResponse:
-    """Another name for a group."""
+    """Another name for a group; refused, the page shows what was typed."""
+    if request.method != "POST":  # somebody reloads the address of a refusal
+        return redirect("groups")
     group = get_object_or_404(Group, pk=pk)
     form = GroupForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, " ".join(map(str, form.errors["name"])))
-        return redirect("groups")
-    saved = save_group(group, form.cleaned_data["name"], actor=member(request))
-    say(request, saved, _("%(name)s is saved.") % {"name": group.name})
-    return redirect("groups")
+    if form.is_valid():
+        saved = save_group(group, form.cleaned_data["name"], actor=member(request))
+        if not isinstance(saved, Refusal):
+            messages.success(request, _("%(name)s is saved.") % {"name": saved.name})
+            return redirect("groups")
+        form.add_error("name", saved.words)
+    messages.error(request, " ".join(map(str, form.errors["name"])))
+    typed = {"refused": pk, "typed": request.POST.get("name", "")}
+    return _groups_page(request, GroupForm(), status=400, **typed)
 
 
 @staff_required
@@ -102,6 +106,13 @@ def remove_group(request: HttpRequest, pk: int) -> HttpResponse:
     refusal = delete_group(group, actor=member(request))
     say(request, refusal, _("%(name)s is deleted.") % {"name": group.name})
     return redirect("groups")
+
+
+def _groups_page(
+    request: HttpRequest, form: GroupForm, *, status: int, **typed: object
+) -> HttpResponse:
+    context = {"form": form, "groups": all_groups(), **typed}
+    return render(request, "groups.html", context, status=status)
 
 
 def _words(person: User, done: Removed) -> str:
