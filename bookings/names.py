@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from lanes.models import LaneEvent
@@ -16,7 +17,7 @@ class ShownTo(StrEnum):
     """Who is shown the names of others. Administrators are always."""
 
     MEMBERS = "members"
-    GROUPS = "groups"  # those who share a group with them
+    GROUPS = "groups"  # those who share a group with them; administrators' names to everybody
     ADMINISTRATORS = "administrators"
 
 
@@ -25,7 +26,8 @@ def known_names(
 ) -> frozenset[str] | None:
     """The names that a reader of the name `own` is shown; None: all. Pure.
 
-    `company` gives those of their groups, and is asked only where these matter.
+    `company` gives those of their groups and of administrators, and is asked only where these
+    matter.
     """
     if is_staff or choice is ShownTo.MEMBERS:
         return None
@@ -62,8 +64,10 @@ def names_for(reader: User) -> Names:
     """One query where only groups share names, else none."""
 
     def company() -> Collection[str]:
-        theirs = User.objects.filter(groups__in=reader.groups.all())
-        return set(theirs.values_list("username", flat=True))
+        in_theirs = Q(groups__in=reader.groups.all())
+        return set(
+            User.objects.filter(in_theirs | Q(is_staff=True)).values_list("username", flat=True)
+        )
 
     choice = ShownTo(settings.SLOTSERVE_NAMES)
     known = known_names(choice, reader.get_username(), is_staff=reader.is_staff, company=company)

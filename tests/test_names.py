@@ -95,6 +95,17 @@ def test_groups_are_read_by_one_query_where_they_matter(
     assert len(asked) == count
 
 
+@pytest.mark.parametrize(("choice", "is_shown"), [("groups", True), ("administrators", False)])
+def test_where_groups_share_names_everybody_is_told_those_of_administrators(
+    choice: str, is_shown: bool, settings: Settings
+) -> None:
+    settings.SLOTSERVE_NAMES = choice
+    boss, (stranger,) = builders.administrator(), together("stranger")
+    assert names_for(builders.person("ada")).are_shown(boss.username) is is_shown
+    assert names_for(stranger).are_shown(boss.username) is is_shown
+    assert not names_for(stranger).are_shown("ada")
+
+
 def together(*names: str) -> list[User]:
     """People of one group."""
     group, _ = Group.objects.get_or_create(name="-".join(names))
