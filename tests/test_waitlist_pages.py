@@ -18,6 +18,7 @@ from notices.mail import message_of
 from notices.models import Link
 from notices.telling import tell_bookings
 from notices.wording import words_of
+from slotserve.live.reading import bookings_digest
 from tests import builders
 from tests.test_api_bookings import signed_in, with_token
 from tests.test_web_bookings import local
@@ -389,3 +390,16 @@ class TestRest:
         other = with_token(owner, "bookings", lanes=(builders.lane("other"),))
         assert other.post(URL, wish(), format="json").status_code == 403
         assert APIClient().get(URL).status_code == 401
+
+
+def test_my_bookings_show_a_new_hold_without_a_reload(
+    client: Client, lane: Lane, owner: User
+) -> None:
+    before = client.get("/bookings/").content.decode()
+    assert f'data-live="bookings" data-live-digest="{bookings_digest()}"' in before
+    hold = hold_for(owner)
+    assert f'data-live-digest="{bookings_digest()}"' not in before, "the page is told of it"
+    part = client.get("/bookings/", headers={"HX-Request": "true"}).content.decode()
+    assert "<html" not in part
+    assert f'data-live-digest="{bookings_digest()}"' in part
+    assert f"/bookings/{hold.pk}/confirm/" in part

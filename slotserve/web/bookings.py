@@ -20,6 +20,7 @@ from bookings import services, waitlist
 from bookings.models import Booking, State
 from lanes import clock
 from lanes.refusals import Refusal
+from slotserve.live.reading import bookings_digest
 from slotserve.web.access import came_from, members_only
 from slotserve.web.answers import leave_for, member, say
 from slotserve.web.booking import offers_beside
@@ -48,6 +49,7 @@ DECISIONS = {"approve", "reject"}
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
     """The caller's bookings; for administrators also those that wait for them."""
+    digest = bookings_digest()  # before what is shown: what comes between is asked for anew
     now = clock.database_now()
     user = member(request)
     own = Booking.objects.filter(owner=user).select_related("lane", "preset", "owner")
@@ -62,8 +64,11 @@ def mine(request: HttpRequest) -> HttpResponse:
         "waiting": waiting[:WAITING_SHOWN],
         "more_wait": len(waiting) > WAITING_SHOWN,
         "back": request.path,
+        "here": request.get_full_path(),
+        "digest": digest,
     }
-    return render(request, "bookings.html", context)
+    is_part = request.htmx  # type: ignore[attr-defined]
+    return render(request, "_bookings.html" if is_part else "bookings.html", context)
 
 
 @members_only
