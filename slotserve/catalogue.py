@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 
 from lanes.engines.base import ServerFacts
 from lanes.fitting import gpu_memory, lanes_too_small
-from lanes.models import Lane, ModelFile, Preset, PresetRevision, Runtime
-from slotserve.preset_figures import Figures, facts_of, figures
+from lanes.models import Gpu, Lane, ModelFile, Preset, PresetRevision, Runtime
+from slotserve.preset_figures import Figures, facts_of, figures, kept_speeds
 
 BOOKABLE, LOADED = "presets", "loaded"
 
@@ -57,9 +57,9 @@ class Catalogue:
     """What every page of the catalogue needs, read in four queries."""
 
     def __init__(self) -> None:
-        self.lanes = list(
-            Lane.objects.filter(enabled=True).select_related("host").prefetch_related("gpus")
-        )
+        cards = Prefetch("gpus", Gpu.objects.only("memory_bytes"))
+        lanes = Lane.objects.filter(enabled=True).only("slug", "name", "host", "enabled")
+        self.lanes = list(lanes.prefetch_related(cards))
         self.revisions = list(current_revisions())
         self.facts: Mapping[int, ServerFacts] = facts_of(self.revisions)
 
@@ -92,11 +92,12 @@ class Catalogue:
         return found
 
     def rows(self, files: Iterable[ModelFile]) -> list[ModelRow]:
-        """These models with their presets and what was measured of them; four queries."""
+        """These models with their presets and what was measured of them; four queries, three where
+        speeds were read within a minute."""
         files = list(files)
         shown = {file.pk for file in files}
         revisions = [each for each in self.revisions if each.model_file_id in shown]
-        measured = figures(revisions, self.lanes)
+        measured = figures(revisions, self.lanes, kept_speeds())
         of_file: dict[int, list[PresetRow]] = {}
         for each in revisions:
             of_file.setdefault(each.model_file_id, []).append(self._preset(each, measured))

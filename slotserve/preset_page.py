@@ -7,7 +7,7 @@ from datetime import datetime
 from lanes.fitting import gpu_memory, lanes_too_small
 from lanes.models import Lane, Preset, PresetRevision, Runtime, TestLoad
 from lanes.preset_history import Change, changes
-from slotserve.preset_figures import figures, load_counts
+from slotserve.preset_figures import figures, load_counts, speeds
 
 MOST_REVISIONS = 50
 
@@ -43,7 +43,7 @@ def lane_rows(preset: Preset) -> list[LaneRow]:
         return []
     of_host = Lane.objects.filter(enabled=True, host=revision.model_file.host_id)
     lanes = list(of_host.select_related("host").prefetch_related("gpus"))
-    measured, counts = figures([revision], lanes), load_counts(preset.pk)
+    measured, counts = figures([revision], lanes, speeds()), load_counts(preset.pk)
     small = lanes_too_small(lanes, revision.model_file)
     running = {runtime.lane_id: runtime for runtime in measured.running.get(preset.pk, [])}
     rows = []

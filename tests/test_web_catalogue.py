@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
@@ -277,3 +278,14 @@ def test_old_requests_do_not_count() -> None:
         duration_ms=1,
     )
     assert preset_figures.speeds() == {}
+
+
+def test_speeds_of_all_are_kept_for_the_catalogue_and_a_presets_page_has_the_newest() -> None:
+    lane, preset = builders.lane(), builders.preset()
+    client = signed_in("member")
+    assert "tokens/s" not in shown(client)
+    streamed(lane, preset, 100, 10)
+    assert "tokens/s" not in shown(client)
+    assert lane_rows(preset)[0].speed == pytest.approx(10, rel=0.1)
+    caches["cards"].clear()  # a minute later
+    assert "tokens/s" in shown(client)
