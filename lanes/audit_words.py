@@ -145,7 +145,7 @@ FIELDS: Mapping[Subject, Mapping[str, str]] = {
         "name": marked("name"),
         "kind": marked("kind"),
         "events": marked("events"),
-        "is_on": marked("on"),
+        "is_on": marked("switched on"),
     },
 }
 

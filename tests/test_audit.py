@@ -272,7 +272,7 @@ def test_only_listed_fields_are_written(boss: User) -> None:
     audit.note("endpoint.changed", boss, about, before={"sealed_url": "a"}, after={"url": "b"})
     assert told() == []
     audit.note("endpoint.changed", boss, about, after={"url": "b", "is_on": True})
-    assert told() == ["administrator changed room of webhooks and chat; on: nothing > yes"]
+    assert told() == ["administrator changed room of webhooks and chat; switched on: nothing > yes"]
 
 
 def test_values_of_choices_are_told_in_the_readers_words(boss: User) -> None:

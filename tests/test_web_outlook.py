@@ -78,7 +78,7 @@ def test_an_estimate_says_where_it_comes_from() -> None:
         in (expectations(Load("Qwen", 90.0), found, at(0))[0])
     )
     guess = expectations(Load("Qwen", 600.0, is_measured=False), found, at(0))[0]
-    assert "takes about 10 minutes to load, guessed from the file's size: it has never" in guess
+    assert "takes about 10 min to load, guessed from the file's size: it has never" in guess
 
 
 @pytest.fixture

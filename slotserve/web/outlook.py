@@ -12,7 +12,7 @@ from bookings.foretelling import Foretold, Why
 from bookings.foretold import foretold_of
 from bookings.policies import Standing
 from bookings.policy import Claim
-from bookings.policy_words import approval_words
+from bookings.policy_words import approval_words, length_words
 from bookings.refusals import Offering
 from bookings.situation import Closure
 from lanes.estimates import mean_loads
@@ -164,4 +164,4 @@ def _drain(found: Foretold) -> str:
 def _seconds(value: float) -> str:
     if value < 120:
         return f"{value:.0f} s"
-    return _("%(minutes).0f minutes") % {"minutes": value / 60}
+    return length_words(round(value / 60))

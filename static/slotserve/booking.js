@@ -5,9 +5,13 @@
 (function () {
   const LATE_MS = 1500; // after the moment, when the server has seen it, too
   const language = document.documentElement.lang || "en";
-  const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]].map(
-    ([unit, seconds]) => ({ seconds, format: new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "short" }) }),
-  );
+  const days = new Intl.NumberFormat(language, { style: "unit", unit: "day", unitDisplay: "long" });
+  const units = [ // as spans are written elsewhere: h, min and s are symbols in every language
+    { seconds: 86400, words: (count) => days.format(count) },
+    { seconds: 3600, words: (count) => count + " h" },
+    { seconds: 60, words: (count) => count + " min" },
+    { seconds: 1, words: (count) => count + " s" },
+  ];
   let said = "", ahead = 0; // what the server's clock was told as, and how far it is ahead of ours
   let asked = ""; // the moment for which the state was asked for anew
 
@@ -15,9 +19,10 @@
     const first = Math.max(0, units.findIndex((unit) => seconds >= unit.seconds));
     const at = seconds >= 1 ? first : units.length - 1;
     const whole = Math.floor(seconds / units[at].seconds);
-    const parts = [units[at].format.format(whole)];
+    const parts = [units[at].words(whole)];
     const next = units[at + 1];
-    if (next) parts.push(next.format.format(Math.floor((seconds - whole * units[at].seconds) / next.seconds)));
+    const rest = next ? Math.floor((seconds - whole * units[at].seconds) / next.seconds) : 0;
+    if (rest) parts.push(next.words(rest));
     return parts.join(" ");
   }
 
