@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
@@ -122,6 +123,25 @@ def test_the_day_is_a_picture_with_a_title_and_words(
     words = "At most 12.0 GiB of 24.0 GiB in use, at 11:40; 40 % busy on average; up to 3.0 GiB"
     assert words in text
     assert 'class="outside" d="M1419' in text
+
+
+def test_the_picture_is_kept_for_a_minute_for_each_lane_and_language(
+    lane: Lane, moment: Moment, member: Client
+) -> None:
+    address, empty = "/lanes/big/gpus/day/", "Nothing was read in this time."
+    builders.lane("other").gpus.add(builders.gpu(memory_bytes=24 * GIB))
+    assert empty in page(member, address)
+    LaneMinute.objects.create(
+        lane=lane, slot=719, minute=builders.at(-1), used_bytes=12 * GIB, outside_bytes=0
+    )
+    assert empty in page(member, address)
+    assert "At most 12.0 GiB" in page(member, f"{address}?hours=6")
+    assert empty in page(member, "/lanes/other/gpus/day/?hours=6")
+    member.cookies[settings.LANGUAGE_COOKIE_NAME] = "de"
+    assert empty not in page(member, address)
+    member.cookies[settings.LANGUAGE_COOKIE_NAME] = "en"
+    moment.set(1)
+    assert "At most 12.0 GiB" in page(member, address)
 
 
 def test_a_lane_s_cards_cost_a_fixed_number_of_queries(

@@ -71,11 +71,12 @@ class Ran(NamedTuple):
     ended_at: datetime | None
 
 
-RAN_COLUMNS = (
+RAN_COLUMNS: tuple[str | Kept, ...] = (
     "lane_id",
     "revision__preset_id",
     "revision__preset__slug",
-    *("phase", "started_at", "ready_at", "drain_until", "ended_at"),
+    "phase",
+    *(Kept(name) for name in ("started_at", "ready_at", "drain_until", "ended_at")),
 )
 
 
@@ -192,4 +193,7 @@ def runtimes(lanes: Sequence[Lane], start: datetime, end: datetime) -> list[Ran]
     """Model servers that ran in [start, end), and those that run; one query."""
     ran = Q(started_at__lt=end) & (Q(ended_at__gt=start) | Q(ended_at=None))
     found = Runtime.objects.filter(ran | Q(ended_at=None), lane__in=lanes).order_by("started_at")
-    return [Ran._make(row) for row in found.values_list(*RAN_COLUMNS)]
+    return [
+        Ran._make((*row[:4], *(each and moment(each) for each in row[4:])))
+        for row in found.values_list(*RAN_COLUMNS)
+    ]

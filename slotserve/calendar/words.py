@@ -1,10 +1,11 @@
 """What the calendar says of days, times, and days on which clocks are changed."""
 
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
+from functools import lru_cache
 
 from django.utils.formats import date_format
+from django.utils.translation import get_language, pgettext
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 
 from bookings.wall_clock import Change, changes, wall_of
 from lanes.models import Maintenance
@@ -43,7 +44,13 @@ def clocks(start: datetime, end: datetime, zone: tzinfo) -> str:
 
 def day_words(moment: datetime) -> str:
     """The day that its own clock shows."""
-    return date_format(moment, pgettext("date format", "j M"))
+    return _day_words(moment.date(), get_language())
+
+
+@lru_cache(maxsize=2000)
+def _day_words(day: date, language: str | None) -> str:
+    """A week of all lanes says few days hundreds of times, and Django takes long to say one."""
+    return date_format(day, pgettext("date format", "j M"))
 
 
 def closed_words(row: Maintenance, zone: tzinfo) -> str:

@@ -3,9 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.core.cache import caches
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -13,9 +15,10 @@ from lanes import clock
 from lanes.models import Lane
 from slotserve import gpus
 from slotserve.live.reading import cards_digest
+from slotserve.live.state import digest_of
 from slotserve.overview import lanes_for_people
 from slotserve.web.access import members_only
-from slotserve.web.gpu_picture import OF_A_DAY, OF_A_WEEK, draw
+from slotserve.web.gpu_picture import OF_A_DAY, OF_A_WEEK, Picture, Scale, draw
 
 DAY, WEEK = 24, 7 * 24
 WINDOWS = (1, 6, DAY, WEEK)  # hours; a day is kept by minutes, a week by five
@@ -56,19 +59,25 @@ def day_context(lane: Lane, now: datetime, hours: int) -> dict[str, Any]:
     """What the picture is made of: a week, or a day of which the last hours are shown."""
     total = sum(gpu.memory_bytes for gpu in lane.gpus.all())
     scale = OF_A_WEEK if hours > DAY else OF_A_DAY
-    rows = gpus.week_of_lane(lane, now) if hours > DAY else gpus.day_of_lane(lane, now)
-    since, width = now - timedelta(hours=hours), 60 * hours // scale.minutes
-    picture = draw(
-        [each for each in rows if each.minute >= since],
-        total,
-        now,
-        timezone.get_current_timezone(),
-        scale,
-    )
+    width = 60 * hours // scale.minutes
+    picture = _picture(lane, now, hours, total, scale)
     windows = [(each, _window_words(each)) for each in WINDOWS]
     window = {"hours": hours, "windows": windows, "window_width": width, "scale": scale}
     shown = {"lane": lane, "picture": picture, "total_bytes": total}
     return {**shown, **window, "window_x": scale.width - width}
+
+
+def _picture(lane: Lane, now: datetime, hours: int, total: int, scale: Scale) -> Picture:
+    """Drawn once a minute for all who look in the same language and zone."""
+    zone, minute = timezone.get_current_timezone(), int(now.timestamp()) // 60
+    name = digest_of("hours", lane.pk, hours, total, minute, str(zone), get_language())
+    kept: Picture | None = caches["cards"].get(name)
+    if kept is None:
+        rows = gpus.week_of_lane(lane, now) if hours > DAY else gpus.day_of_lane(lane, now)
+        since = now - timedelta(hours=hours)
+        kept = draw([each for each in rows if each.minute >= since], total, now, zone, scale)
+        caches["cards"].set(name, kept, 60)
+    return kept
 
 
 def _window_words(hours: int) -> str:
