@@ -43,7 +43,8 @@ QUERIES = {
     "booking": HEAD + 24,
     "move-booking": HEAD + 3,  # bookings, lanes (2)
     "booking-series-release": HEAD + 3,  # bookings (2), clock
-    "bookings": HEAD + 6,  # clock, bookings (4), waiting
+    # newest event and booking, clock, bookings (4), waiting:
+    "bookings": HEAD + 8,
     "extend": HEAD + 2,  # bookings (2)
     "wait": HEAD + 5,  # clock, waiting, what is held, lanes, presets
     # lanes, cards, revisions, servers (2), hosts, models (2), estimates, requests, tests:
