@@ -128,6 +128,8 @@ CACHES = {
     "default": {"BACKEND": _MEMORY, "LOCATION": "default"},
     # Of the overview; apart, so that they never push counts of log-in attempts out.
     "cards": {"BACKEND": _MEMORY, "LOCATION": "cards", "OPTIONS": {"MAX_ENTRIES": 2000}},
+    # Sums and pictures, which are large and soon out of date: few.
+    "sums": {"BACKEND": _MEMORY, "LOCATION": "sums", "OPTIONS": {"MAX_ENTRIES": 60}},
 }
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 INSTALLED_APPS.append("django.forms")

@@ -79,10 +79,10 @@ def month_page(span: Span, sought: Sought, user: User, now: datetime, asked: Ask
         *(day.timestamp() for day in days),
         *(lane.pk for lane in lanes),
     )
-    found = caches["cards"].get(name)
+    found = caches["sums"].get(name)
     if found is None:
         found = tallies(reading.month_rows(held, now), days, reading.moment)
-        caches["cards"].set(name, found, KEPT_SECONDS)
+        caches["sums"].set(name, found, KEPT_SECONDS)
     own = tallies(reading.month_rows(held.filter(owner=user), now), days, reading.moment)
     rows = {lane: month_row(tally, own.get(lane)) for lane, tally in found.items()}
     heads = _heads(span, now, asked.query)

@@ -71,12 +71,12 @@ def _picture(lane: Lane, now: datetime, hours: int, total: int, scale: Scale) ->
     """Drawn once a minute for all who look in the same language and zone."""
     zone, minute = timezone.get_current_timezone(), int(now.timestamp()) // 60
     name = digest_of("hours", lane.pk, hours, total, minute, str(zone), get_language())
-    kept: Picture | None = caches["cards"].get(name)
+    kept: Picture | None = caches["sums"].get(name)
     if kept is None:
         rows = gpus.week_of_lane(lane, now) if hours > DAY else gpus.day_of_lane(lane, now)
         since = now - timedelta(hours=hours)
         kept = draw([each for each in rows if each.minute >= since], total, now, zone, scale)
-        caches["cards"].set(name, kept, 60)
+        caches["sums"].set(name, kept, 60)
     return kept
 
 

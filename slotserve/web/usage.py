@@ -121,7 +121,7 @@ def _may_divide(name: str, viewer: User) -> bool:
 def _found(viewer: User, question: Question, by: str) -> Found:
     """What is asked; kept for whoever sees the same rows, as `_names`."""
     key = digest_of("usage found", _rows_seen(viewer), question, by, GROUPS_SHOWN)
-    kept: Found | None = caches["cards"].get(key)
+    kept: Found | None = caches["sums"].get(key)
     if kept is None:
         groups = usage_tables.grouped(viewer, question, by)
         kept = Found(
@@ -130,7 +130,7 @@ def _found(viewer: User, question: Question, by: str) -> Found:
             left_out=max(0, len(groups) - GROUPS_SHOWN),
             held=usage_tables.held_without_computing(viewer, question),
         )
-        caches["cards"].set(key, kept, KEPT_SECONDS)
+        caches["sums"].set(key, kept, KEPT_SECONDS)
     return kept
 
 
@@ -157,10 +157,10 @@ def _names(viewer: User, period: Question) -> tuple[list[str], list[str]]:
     """Members and presets of a period; kept for whoever sees the same rows, as long as usage of a
     day is not worked out anew anyway."""
     key = digest_of("usage", _rows_seen(viewer), period)
-    kept: tuple[list[str], list[str]] | None = caches["cards"].get(key)
+    kept: tuple[list[str], list[str]] | None = caches["sums"].get(key)
     if kept is None:
         pairs = usage_tables.rows_of(viewer, period).values_list("owner_name", "preset").distinct()
         members, presets = (sorted({pair[n] for pair in pairs} - {""}) for n in (0, 1))
         kept = members, presets
-        caches["cards"].set(key, kept, KEPT_SECONDS)
+        caches["sums"].set(key, kept, KEPT_SECONDS)
     return kept
