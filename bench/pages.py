@@ -70,6 +70,7 @@ class Question:
 
         if self.is_cold:
             caches["cards"].clear()
+            caches["sums"].clear()
 
     def answer(self) -> int:
         """Ask; the answer's size in bytes. RuntimeError when the server fails."""

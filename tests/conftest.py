@@ -30,11 +30,17 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("unhurried")
 
 
+def forget_kept() -> None:
+    """What pages keep of what they have shown."""
+    for name in ("cards", "sums"):
+        caches[name].clear()
+
+
 @pytest.fixture(autouse=True)
 def nothing_kept() -> Iterator[None]:
     """Rows of the next test may have the same numbers, and what pages keep names rows by them."""
     yield
-    caches["cards"].clear()
+    forget_kept()
 
 
 class ValkeyServer:

@@ -3,13 +3,13 @@
 from collections import Counter
 
 import pytest
-from django.core.cache import caches
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from slotserve.api import docs
 from slotserve.demo.scale import Scale
 from tests import every_page
+from tests.conftest import forget_kept
 from tests.every_page import NO_PAGES, PAGES
 
 pytestmark = pytest.mark.django_db
@@ -135,7 +135,7 @@ def test_each_page_asks_as_many_questions_however_many_lanes_there_are(lanes: in
     docs.operations("en")  # once a process
     counted = {}
     for look in (look for look in PAGES if not look.name.startswith("admin:")):
-        caches["cards"].clear()  # each page as its first reader of a minute has it
+        forget_kept()  # each page as its first reader of a minute has it
         with CaptureQueriesContext(connection) as asked:
             answer = site.clients[look.who].get(site.address(look))
         assert answer.status_code == look.status, look.key

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import caches
 from django.test import Client
 
 from bookings.models import Booking
@@ -14,6 +13,7 @@ from lanes.models import Gpu, GpuState, Lane, ManualChoice, Order, Phase, Preset
 from slotserve.templatetags import lane_cards
 from tests import browser_pages as pages
 from tests import builders
+from tests.conftest import forget_kept
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -22,7 +22,7 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 def lane() -> Lane:
     """Ready in bob's slot, which carol's follows; one card of GPU memory."""
-    caches["cards"].clear()
+    forget_kept()
     qwen, now = builders.preset("qwen"), clock.database_now()
     lane = builders.lane("demo", default_preset=qwen)
     lane.host.seen_at = now
@@ -88,7 +88,7 @@ def test_whatever_changes_is_shown_at_once(lane: Lane, change: Callable[[Lane], 
     before = overview()
     change(lane)
     after = overview()
-    caches["cards"].clear()
+    forget_kept()
     assert card(after) == card(overview()) != card(before)
 
 

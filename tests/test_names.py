@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -22,6 +21,7 @@ from lanes import clock, ticks
 from lanes.models import Lane, LaneEvent, PresetRevision
 from slotserve.settings import SLOTSERVE_NAMES
 from tests import builders, every_page
+from tests.conftest import forget_kept
 from tests.every_page import ADMINISTRATOR, MEMBER, PAGES, Site
 from wire.edges import TABLE_PARTS
 from wire.words import said
@@ -119,7 +119,7 @@ def together(*names: str) -> list[User]:
 def hidden(settings: Settings) -> Site:
     """The company, in which all that others did was done by one person of a group of their own."""
     settings.SLOTSERVE_NAMES = "administrators"
-    caches["cards"].clear()
+    forget_kept()
     site = every_page.made()
     member, (other,) = site_member(site), together(NAME)
     member.groups.set([Group.objects.create(name="theirs")])
@@ -290,7 +290,7 @@ def test_an_answer_reads_groups_once_however_many_it_names(
     client.force_login(builders.person("reader"))
     client.get("/bookings/")
     for settings.SLOTSERVE_NAMES in ("members", "groups", "administrators"):
-        caches["cards"].clear()
+        forget_kept()
         with CaptureQueriesContext(connection) as found:
             assert client.get(address).status_code == 200
         asked[settings.SLOTSERVE_NAMES] = len(found)
