@@ -75,5 +75,5 @@ def test_english_is_found() -> None:
         "Log out",
         "2 bookings wait",
     }
-    assert mixed_language.is_sentence("The link works once")
+    assert mixed_language.is_sentence("The link works once, for you alone.")
     assert not mixed_language.is_sentence("Der Link gilt einmal")
