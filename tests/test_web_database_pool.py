@@ -87,10 +87,11 @@ def test_requests_take_turns_on_the_same_connections(
     server: "psycopg.Connection[tuple[object, ...]]", web: httpx.Client
 ) -> None:
     assert "no database" not in reason(web)
-    first = backends(server)
-    for _ in range(5):
+    seen = backends(server)
+    for _ in range(8):
         assert "no database" not in reason(web)
-    assert backends(server) == first
+        seen |= backends(server)
+    assert len(seen) <= 2  # one that asks early does not wait until the last one's is given back
     with ThreadPoolExecutor(12) as askers:
         told = list(askers.map(lambda _: reason(web), range(60)))
     assert not [each for each in told if "no database" in each]

@@ -18,7 +18,8 @@
   // --- Zone: times are written by the server, so it must know. ---------------------------------
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
   const known = (document.cookie.match(/(?:^|; )zone=([^;]*)/) || [])[1] || "";
-  if (zone && known !== encodeURIComponent(zone)) { // not decoded: it may be another program's
+  // Not decoded: it may be another program's, which cannot be.
+  if (zone && ![zone, encodeURIComponent(zone)].includes(known)) {
     document.cookie = "zone=" + encodeURIComponent(zone) + ";path=/;max-age=31536000;samesite=lax";
     const isPlain = document.documentElement.dataset.method === "GET";
     if (isPlain && document.cookie.includes("zone=")) window.location.reload();
