@@ -77,16 +77,20 @@ def refusal_body(refusal: Refusal) -> dict[str, Any]:
     return body
 
 
+def _value_words(error: DataError | OverflowError) -> str:
+    """PostgreSQL refuses a text with a NUL, SQLite a number of more than 64 bits."""
+    if isinstance(error, OverflowError):
+        return _("A number is too large.")
+    return _("A value holds a character that no text may have.")
+
+
 def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """DRF's exception handler: one shape for all, and nothing a client sends is a 500."""
     if is_chance(error):
         return refuse(Refusal("busy", _("The database is busy: try again in a second.")))
-    if isinstance(error, DataError):  # PostgreSQL, of a text with a NUL
+    if isinstance(error, DataError | OverflowError):
         log.warning("value refused by the database", exc_info=error)
-        return refuse(Refusal("invalid", _("A value holds a character that no text may have.")))
-    if isinstance(error, OverflowError):  # SQLite, of a number of more than 64 bits
-        log.warning("value refused by the database", exc_info=error)
-        return refuse(Refusal("invalid", _("A number is too large.")))
+        return refuse(Refusal("invalid", _value_words(error)))
     if isinstance(error, RequestDataTooBig):
         body = {"code": "request_too_large", "detail": "This body is too large for this address."}
         return Response(body, status=status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)
