@@ -68,6 +68,9 @@ def test_snippets_carry_the_address_and_the_model(world: Client) -> None:
     shown = world.get("/lanes/alpha/").content.decode()
     assert "http://127.0.0.1:8001/lanes/alpha/v1" in shown
     assert 'model="qwen"' in shown
-    Lane.objects.filter(slug="alpha").update(default_preset=None)
-    Lane.objects.get(slug="alpha").runtimes.update(ended_at=clock.database_now())
+    lane = Lane.objects.get(slug="alpha")
+    Lane.objects.filter(pk=lane.pk).update(default_preset=None)
+    pages.order(lane, None)
+    assert 'model="qwen"' in world.get("/lanes/alpha/").content.decode()  # it still runs
+    lane.runtimes.update(ended_at=clock.database_now())
     assert 'model="auto"' in world.get("/lanes/alpha/").content.decode()

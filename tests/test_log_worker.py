@@ -30,8 +30,15 @@ def told(lane: Lane, run: Runtime) -> Piece | None:
 
 
 def order(lane: Lane, *, is_wanted: bool) -> None:
+    """Give an order and ask for looks, as beat does, until it is followed."""
     fleet.order(lane, builders.preset() if is_wanted else None)
-    ticks.request_look(lane.pk, lane.host.key)
+    is_followed = fleet.is_phase(lane, "ready" if is_wanted else "stopped")
+
+    def has_come() -> bool:
+        ticks.request_look(lane.pk, lane.host.key)
+        return is_followed()
+
+    fleet.until(has_come, 60)
 
 
 def test_a_real_server_s_log_comes_from_its_host_while_it_runs_and_after(
@@ -44,13 +51,11 @@ def test_a_real_server_s_log_comes_from_its_host_while_it_runs_and_after(
     queue = ticks.host_queue(lane.host.key)
     with celery(*WORKER, "-Q", queue, env=env, log=tmp_path / "celery.log"):
         order(lane, is_wanted=True)
-        fleet.until(fleet.is_phase(lane, "ready"), 30)
         run = fleet.newest(lane)
         assert run is not None
         fleet.until(lambda: told(lane, run) is not None, 20)
         living = told(lane, run)
         order(lane, is_wanted=False)
-        fleet.until(fleet.is_phase(lane, "stopped"), 30)
         fleet.until(lambda: (piece := told(lane, run)) is not None and piece.is_over)
         gone = told(lane, run)
     assert living is not None
