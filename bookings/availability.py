@@ -36,16 +36,13 @@ def objection(standing: Standing, claim: Claim, *, but: int | None = None) -> Of
     conflicts = _conflicts(claim, but)
     nearest = _nearest(standing, claim, but)
     sentences = [told(each, standing, claim) for each in broken]
-    words = [each.words for each in sentences]
     hold = _hold(standing, conflicts)
     taken = _taken(standing, conflicts, hold) if conflicts else ""
-    if taken:
-        words.append(taken)
-    if nearest:
-        words.append(_advice(nearest, standing.now))
+    why = " ".join([*(each.words for each in sentences), *([taken] if taken else [])])
     return RulesBroken(
         "rules_broken",
-        " ".join(words),
+        f"{why} {advice(nearest, standing.now)}" if nearest else why,
+        why=why,
         conflicts=conflicts,
         nearest=nearest,
         hold=hold,
@@ -65,8 +62,9 @@ def slot_taken(
 ) -> SlotTaken:
     """The refusal in words, with the nearest slots that are free and break no rule."""
     nearest, hold = _nearest(standing, claim, but), _hold(standing, conflicts)
-    words = f"{_taken(standing, conflicts, hold)} {_advice(nearest, standing.now)}"
-    return SlotTaken("slot_taken", words, conflicts=conflicts, nearest=nearest, hold=hold)
+    why = _taken(standing, conflicts, hold)
+    words = f"{why} {advice(nearest, standing.now)}"
+    return SlotTaken("slot_taken", words, why, conflicts, nearest, hold)
 
 
 def _closed(standing: Standing, claim: Claim, but: int | None) -> UnderMaintenance | None:
@@ -75,8 +73,8 @@ def _closed(standing: Standing, claim: Claim, but: int | None) -> UnderMaintenan
     if refusal is None:
         return None
     nearest = _nearest(standing, claim, but)
-    sentence = f"{refusal.words} {_advice(nearest, standing.now)}"
-    return replace(refusal, sentence=sentence, nearest=nearest)
+    sentence = f"{refusal.words} {advice(nearest, standing.now)}"
+    return replace(refusal, sentence=sentence, why=refusal.words, nearest=nearest)
 
 
 def under_maintenance(standing: Standing, claim: Claim) -> UnderMaintenance | None:
@@ -141,10 +139,11 @@ def _taken(standing: Standing, conflicts: tuple[Interval, ...], hold: Hold | Non
         return _taken_by_others(standing, conflicts)
     others = tuple(each for each in conflicts if each != hold.slot)
     words = [_taken_by_others(standing, others)] if others else []
-    return " ".join((*words, _held_words(standing, hold)))
+    return " ".join((*words, held_words(standing, hold)))
 
 
-def _held_words(standing: Standing, hold: Hold) -> str:
+def held_words(standing: Standing, hold: Hold) -> str:
+    """That the waitlist holds it for the very member, and until when."""
     values = {
         "lane": standing.lane.name,
         "start": moment(hold.slot.start, standing.now),
@@ -173,7 +172,8 @@ def _taken_by_others(standing: Standing, conflicts: tuple[Interval, ...]) -> str
     return _("%(lane)s is taken from %(start)s to %(end)s.") % values
 
 
-def _advice(nearest: tuple[Interval, ...], now: datetime) -> str:
+def advice(nearest: tuple[Interval, ...], now: datetime) -> str:
+    """From when these free slots are; that there is none."""
     if not nearest:
         return _("No slot of that length is free.")
     starts = [_("now") if slot.is_now else moment(slot.start, now) for slot in nearest]

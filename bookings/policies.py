@@ -49,7 +49,9 @@ class Standing:
         return self.judge.now
 
 
-def standing_of(owner: User, lane: Lane, now: datetime, *, but: int | None = None) -> Standing:
+def standing_of(
+    owner: User, lane: Lane, now: datetime, *, but: int | Collection[int] | None = None
+) -> Standing:
     """What holds for this member there, and what bookings other than `but` use of it.
 
     Two queries without rules; one more for listed presets, one more for quotas and lengths. For a
@@ -118,7 +120,9 @@ def said_by(row: Policy) -> Said:
     )
 
 
-def counted(owner: User, now: datetime, *, but: int | None = None) -> list[Counted]:
+def counted(
+    owner: User, now: datetime, *, but: int | Collection[int] | None = None
+) -> list[Counted]:
     """The member's bookings that quotas count, from last week on."""
     found = _that_count(now).others(but).filter(owner=owner)
     return [_counted(row) for row in found.values_list(*COUNTED)]

@@ -1,5 +1,6 @@
 """Reads of bookings."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
@@ -37,9 +38,11 @@ class BookingQuerySet(models.QuerySet["Booking"]):
         """Those of others that this person may use beside them."""
         return self.filter(pk__in=_shared_with(user))
 
-    def others(self, pk: int | None) -> Self:
-        """All but that one; all, without one."""
-        return self.exclude(pk=pk) if pk else self.all()
+    def others(self, but: int | Collection[int] | None) -> Self:
+        """All but that one, or those; all, without one."""
+        if not but:
+            return self.all()
+        return self.exclude(pk=but) if isinstance(but, int) else self.exclude(pk__in=but)
 
     def current(self, now: datetime) -> Self:
         """Those that keep others from time still to come, by start."""

@@ -28,8 +28,10 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Offering(Refusal):
-    """What is in the way, and up to three slots near it that are free and break no rule."""
+    """What is in the way, and up to three slots near it that are free and break no rule. `why`: the
+    sentence without what is free."""
 
+    why: str = ""
     conflicts: tuple[Interval, ...] = ()
     nearest: tuple[Interval, ...] = ()
     hold: Hold | None = None  # the member's own among the conflicts, if one is

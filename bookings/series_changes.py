@@ -10,13 +10,16 @@ from zoneinfo import ZoneInfo
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from bookings.availability import advice
 from bookings.changes import CHANGED, Asked, moved
 from bookings.endings import give_back, give_up
 from bookings.models import Booking, State, Status
+from bookings.policies import standing_of
 from bookings.querysets import BookingQuerySet
-from bookings.recurrence import shifted
-from bookings.refusals import Offering
-from bookings.rules import NAIVE, is_naive
+from bookings.recurrence import Occurrence, shifted
+from bookings.refusals import Interval, Offering
+from bookings.rules import NAIVE, Wish, is_naive
+from bookings.series_offers import free_series, other_starts
 from bookings.settling import (
     BUSY,
     NOT_YOURS,
@@ -127,7 +130,35 @@ def move_series(
         to_lane=lane,
         is_last_first=by > timedelta(),
     )
-    return _change(booking, actor, change)
+    answer = _change(booking, actor, change)
+    if isinstance(answer, Offering) and not answer.nearest:
+        return _with_other_times(answer, booking, shift, span, wall_of(start, zone))
+    return answer
+
+
+def _with_other_times(
+    refusal: Offering, booking: Booking, shift: Shift, span: Span, wall: datetime
+) -> Offering:
+    """A refusal with the nearest times of that day at which all that are meant could be: as this
+    one would be. Nothing is locked, so others may be faster."""
+    now, lane = clock.database_now(), shift.lane or booking.lane
+    meant = [each for each in _meant(booking, span) if each.status(now) in NOT_BEGUN]
+    if booking not in meant:
+        return refusal
+    but, before = [each.pk for each in meant], wall_of(booking.start, shift.zone)
+    is_changed = lane.pk != booking.lane_id or shift.length is not None
+    rows = [
+        [_occurrence(replace(shift, by=start - before), each) for each in meant]
+        for start in other_starts(wall)
+        if is_changed or start != before
+    ]
+    standing = standing_of(booking.owner, lane, now, but=but)
+    wish = Wish(lane, booking.kind, booking.preset, booking.start, booking.end)
+    this = {row[0]: row[meant.index(booking)] for row in rows}
+    found = [this[first] for first in free_series(standing, wish, rows, but)]
+    nearest = tuple(Interval(each.start, each.end) for each in found)
+    words = f"{refusal.words} {advice(nearest, now)}" if nearest else refusal.words
+    return replace(refusal, sentence=words, nearest=nearest)
 
 
 def _change(booking: Booking, actor: User, change: Change) -> tuple[Booking, ...] | Refusal:
@@ -172,7 +203,8 @@ def _objection(
 
 def _of_one(booking: Booking, refusal: Refusal) -> Refusal:
     """A refusal with which of several it is about; what is free for that one is no help for all."""
-    sentence = said("The one of {moment}: {why}", moment=moment(booking.start), why=refusal.words)
+    why = (refusal.why if isinstance(refusal, Offering) else "") or refusal.words
+    sentence = said("The one of {moment}: {why}", moment=moment(booking.start), why=why)
     if isinstance(refusal, Offering):
         return replace(refusal, sentence=sentence, nearest=())
     return replace(refusal, sentence=sentence)
@@ -190,14 +222,20 @@ def _meant(booking: Booking, span: Span) -> BookingQuerySet:
 
 
 def _shift(shift: Shift, held: Held) -> Answer:
-    booking, zone = held.booking, shift.zone
+    to = _occurrence(shift, held.booking)
+    return moved(Asked(to.start, to.end, shift.lane), held)
+
+
+def _occurrence(shift: Shift, booking: Booking) -> Occurrence:
+    """Where a booking is to be."""
+    zone = shift.zone
     start = shifted(booking.start, wall_of(booking.start, zone), zone, shift.by)
     if shift.length is None and not shift.by:
         end = booking.end
     else:
         length = _length(booking, zone) if shift.length is None else shift.length
         end = shifted(start, wall_of(start, zone), zone, length)
-    return moved(Asked(start, end, shift.lane), held)
+    return Occurrence(start, end, wall_of(start, zone))
 
 
 def _length(booking: Booking, zone: ZoneInfo) -> timedelta:

@@ -1,18 +1,19 @@
 """What stands against each occurrence of a series, all of them counted together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from bookings.availability import under_maintenance
-from bookings.models import Booking
-from bookings.names import Names, names_for
+from bookings.availability import held_words, under_maintenance
+from bookings.models import Booking, State
+from bookings.names import names_for
 from bookings.policies import Standing
 from bookings.policy import Claim, Counted, grown
 from bookings.policy_words import told
 from bookings.recurrence import Occurrence
-from bookings.refusals import Interval, RulesBroken, SlotTaken
+from bookings.refusals import Hold, Interval, RulesBroken, SlotTaken
 from bookings.rules import Wish, time_objection
 from lanes.refusals import Refusal
 from lanes.telling import moment
@@ -29,16 +30,20 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Time that is taken: by a booking of somebody, or (no name) by the series itself."""
+    """Time that is taken: by a booking of somebody, or (no name) by the series itself; `until`:
+    held for the very member by the waitlist."""
 
     interval: Interval
     who: str = ""
+    until: datetime | None = None
 
 
-def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple[Judged, ...]:
-    """Each with what stands against it: times, rules, others. What is fine counts for those after
-    it. One query, however many; one more where only groups share names."""
-    held = _held(wish, found, names_for(standing.owner))
+def judged(
+    standing: Standing, wish: Wish, found: Sequence[Occurrence], but: Collection[int] = ()
+) -> tuple[Judged, ...]:
+    """Each with what stands against it: times, rules, others than `but`. What is fine counts for
+    those after it. One query, however many; one more where only groups share names."""
+    held = _held(standing, wish, found, but)
     answers = []
     for occurrence in found:
         each = replace(wish, start=occurrence.start, end=occurrence.end)
@@ -57,12 +62,20 @@ def judged(standing: Standing, wish: Wish, found: Sequence[Occurrence]) -> tuple
     return tuple(answers)
 
 
-def _held(wish: Wish, found: Sequence[Occurrence], names: Names) -> list[_Held]:
+def _held(
+    standing: Standing, wish: Wish, found: Sequence[Occurrence], but: Collection[int]
+) -> list[_Held]:
+    names, me, now = names_for(standing.owner), standing.owner.username, standing.now
     first, last = min(each.start for each in found), max(each.end for each in found)
-    rows = Booking.objects.in_the_way(wish.lane.pk, first, last)
+    rows = Booking.objects.others(but).in_the_way(wish.lane.pk, first, last)
+    columns = ("start", "end", "pk", "owner__username", "state", "held_until")
     return [
-        _Held(Interval(start, end, pk), names.of(who))
-        for start, end, pk, who in rows.values_list("start", "end", "pk", "owner__username")
+        _Held(
+            Interval(start, end, pk),
+            names.of(who),
+            until if who == me and state == State.HELD and until and until > now else None,
+        )
+        for start, end, pk, who, state, until in rows.values_list(*columns)
     ]
 
 
@@ -87,8 +100,14 @@ def _taken(standing: Standing, claim: Claim, held: Iterable[_Held]) -> SlotTaken
     found = [h for h in held if h.interval.start < claim.end and claim.start < h.interval.end]
     if not found:
         return None
-    words = _taken_words(found)
-    return SlotTaken("slot_taken", words, conflicts=tuple(h.interval for h in found))
+    own = next((h for h in found if h.until), None)
+    hold = Hold(own.interval, own.until) if own and own.until else None
+    others = [h for h in found if h is not own]
+    words = [_taken_words(others)] if others else []
+    if hold:
+        words.append(held_words(standing, hold))
+    conflicts = tuple(h.interval for h in found)
+    return SlotTaken("slot_taken", " ".join(words), conflicts=conflicts, hold=hold)
 
 
 def _taken_words(found: Sequence[_Held]) -> str:

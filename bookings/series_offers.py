@@ -1,7 +1,7 @@
 """Other times of day at which all of a series is free and breaks no rule; of bounded work."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -32,11 +32,14 @@ def other_starts(start: datetime) -> Iterator[datetime]:
 
 
 def free_series(
-    standing: Standing, wish: Wish, rows: Sequence[Sequence[Occurrence]]
+    standing: Standing,
+    wish: Wish,
+    rows: Sequence[Sequence[Occurrence]],
+    but: Collection[int] = (),
 ) -> tuple[Occurrence, ...]:
     """Of these series up to three that can be booked whole, by their first occurrences, of which
-    none overlap."""
-    busy = _busy(standing, wish, rows)
+    none overlap; the bookings `but` are in nobody's way."""
+    busy = _busy(standing, wish, rows, but)
     offered: list[Occurrence] = []
     tried = 0
     for row in rows:
@@ -46,18 +49,21 @@ def free_series(
         if not is_worth_it or not _is_free(row, busy):
             continue
         tried += 1
-        if all(each.refusal is None for each in judged(standing, wish, row)):
+        if all(each.refusal is None for each in judged(standing, wish, row, but)):
             offered.append(row[0])
     return tuple(offered)
 
 
 def _busy(
-    standing: Standing, wish: Wish, rows: Sequence[Sequence[Occurrence]]
+    standing: Standing,
+    wish: Wish,
+    rows: Sequence[Sequence[Occurrence]],
+    but: Collection[int],
 ) -> tuple[Interval, ...]:
     """What is held or closed, disjoint and by start; one query."""
     first = min(row[0].start for row in rows)
     last = max(row[-1].end for row in rows)
-    held = Booking.objects.in_the_way(wish.lane.pk, first, max(last, first))
+    held = Booking.objects.others(but).in_the_way(wish.lane.pk, first, max(last, first))
     intervals = [Interval(*each) for each in held.values_list("start", "end")]
     return joined(intervals, standing.closures, standing.now + HORIZON)
 

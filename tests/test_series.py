@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from bookings import services
 from bookings.models import Booking, Policy, Series, State
 from bookings.recurrence import Every, Pattern
-from bookings.refusals import SlotTaken
+from bookings.refusals import Hold, Interval, RulesBroken, SlotTaken
 from bookings.series import AskedSeries, MadeSeries, SeriesRefused, book_series, preview
 from bookings.series_changes import Span, cancel_series, move_series, release_series
 from bookings.series_judging import Judged
@@ -51,14 +53,24 @@ def made(answer: MadeSeries | Refusal) -> MadeSeries:
     return answer
 
 
+def judged_ones(answer: tuple[Judged, ...] | Refusal) -> tuple[Judged, ...]:
+    assert not isinstance(answer, Refusal), answer
+    return answer
+
+
 def told(answer: tuple[Judged, ...] | Refusal) -> list[str]:
     """The codes of what stands against each."""
-    assert not isinstance(answer, Refusal), answer
-    return [each.refusal.code if each.refusal else "" for each in answer]
+    return [each.refusal.code if each.refusal else "" for each in judged_ones(answer)]
 
 
 def days(bookings: Any) -> list[int]:
     return [(each.start - at(0)).days for each in bookings]
+
+
+def held(lane: Lane, owner: User, **times: datetime) -> Booking:
+    """What the waitlist holds for a member."""
+    whole = {"kind": "gpu", "preset": None, "state": State.HELD}
+    return builders.booking(lane=lane, owner=owner, **whole, **times)
 
 
 class TestBooking:
@@ -89,6 +101,28 @@ class TestBooking:
         assert refusal.words.startswith("Taken by ada from ")
         assert Booking.objects.count() == 1
         assert not Series.objects.exists()
+
+    def test_what_the_waitlist_holds_for_the_member_is_told_as_theirs(
+        self, owner: User, asked: AskedSeries, lane: Lane
+    ) -> None:
+        booked(lane, builders.person("ada"), start=at(DAY + 60), end=at(DAY + 70))
+        own = held(lane, owner, start=at(DAY + 90), end=at(DAY + 120), held_until=at(30))
+        refusal = judged_ones(preview(owner=owner, asked=asked))[1].refusal
+        assert isinstance(refusal, SlotTaken)
+        assert refusal.words.startswith("Taken by ada from ")
+        assert " demo is held for you from " in refusal.words
+        assert refusal.hold == Hold(Interval(own.start, own.end, own.pk), at(30))
+        other = judged_ones(preview(owner=builders.person("bo"), asked=asked))[1].refusal
+        assert isinstance(other, SlotTaken)
+        assert (other.hold, "held for you" in other.words) == (None, False)
+
+    def test_a_hold_that_has_lapsed_is_not_offered_to_take(
+        self, owner: User, asked: AskedSeries, lane: Lane
+    ) -> None:
+        held(lane, owner, start=at(60), end=at(120), held_until=at(0))
+        refusal = judged_ones(preview(owner=owner, asked=asked))[0].refusal
+        assert isinstance(refusal, SlotTaken)
+        assert refusal.hold is None
 
     def test_or_is_left_out_where_that_is_wished(
         self, owner: User, asked: AskedSeries, lane: Lane
@@ -309,7 +343,39 @@ class TestChanging:
         answer = move_series(rows[0], actor=owner, start=at(120), end=at(180))
         assert isinstance(answer, SlotTaken)
         assert answer.words.startswith("The one of 17 Jan")
+        assert answer.words.count("The nearest free") == 1
+
+    @pytest.mark.parametrize(("span", "number"), [(Span.ALL, 0), (Span.ALL, 1), ("following", 1)])
+    def test_a_refused_move_offers_times_at_which_all_that_are_meant_can_be(
+        self, rows: list[Booking], owner: User, lane: Lane, span: Span, number: int
+    ) -> None:
+        booked(lane, start=at(2 * DAY + 120), end=at(2 * DAY + 180))
+        this, by = rows[number], timedelta(hours=1)
+        move = partial(move_series, this, actor=owner, span=Span(span))
+        answer = move(start=this.start + by, end=this.end + by)
+        assert isinstance(answer, SlotTaken)
+        starts = [(each.start - this.start) / timedelta(minutes=1) for each in answer.nearest]
+        assert starts == [120, -15, 180]  # the nearest to what was wished first
+        for each in answer.nearest:
+            with transaction.atomic():
+                assert not isinstance(move(start=each.start, end=each.end), Refusal)
+                transaction.set_rollback(True)
+
+    def test_times_that_rules_forbid_are_not_offered(
+        self, rows: list[Booking], owner: User, lane: Lane
+    ) -> None:
+        booked(lane, start=at(2 * DAY + 120), end=at(2 * DAY + 180))
+        policy = Policy.objects.create(max_minutes=70)
+        move = partial(move_series, rows[0], actor=owner, start=at(120), end=at(180))
+        answer = move()
+        assert isinstance(answer, SlotTaken)
+        assert len(answer.nearest) == 3
+        policy.max_minutes = 30
+        policy.save()
+        answer = move()
+        assert isinstance(answer, RulesBroken)
         assert answer.nearest == ()
+        assert "nearest free" not in answer.words
 
     @pytest.mark.parametrize("hours", [1, -0.5, 24, 36])
     def test_all_move_by_as_much(self, rows: list[Booking], owner: User, hours: float) -> None:

@@ -1,5 +1,6 @@
 """Pages: a series on its bookings' pages, and this, this and those after it, or all changed."""
 
+import re
 from datetime import datetime, timedelta
 
 import pytest
@@ -135,8 +136,15 @@ def test_one_that_cannot_move_is_named_and_nothing_moves(
     form = {"lane": "demo", "start": "2030-01-15T14:00", "end": "2030-01-15T15:00", "span": "all"}
     answer = client.post(f"/calendar/bookings/{rows[0].pk}/move/", form)
     assert answer.status_code == 409
-    assert "The one of 17 Jan" in answer.content.decode()
+    page = answer.content.decode()
+    assert "The one of 17 Jan" in page
     assert starts() == before
+    # Other times for all, one tap each.
+    offered = re.findall(r'name="take" value="([^"]+)"', page)
+    assert len(offered) == 3
+    form["take"] = offered[0]
+    assert client.post(f"/calendar/bookings/{rows[0].pk}/move/", form).status_code == 302
+    assert [each[3:] for each in starts()] == ["15:00"] * 2 + ["14:00", "15:00", "15:00"]
 
 
 def test_the_form_of_a_move_is_for_those_that_were_chosen(
