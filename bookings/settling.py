@@ -34,7 +34,12 @@ log = logging.getLogger(__name__)
 BUSY = Refusal("busy", said("Another change came at the same moment: try again."))
 GONE = Refusal("wrong_state", said("This no longer exists: look again."))
 NOT_YOURS = Refusal("not_yours", said("This booking belongs to somebody else."))
-TOO_LATE = Refusal("too_late", said("This booking is over."))
+TOO_LATE = Refusal("too_late", said("This booking is over: book anew."))
+GIVEN_UP = {
+    State.CANCELLED: said("This booking was cancelled already: book anew if the time is needed."),
+    State.REJECTED: said("This booking was rejected already: book anew, or ask an administrator."),
+    State.EXPIRED: said("This was not approved, or not taken, in time: book anew."),
+}
 Answer = Booking | Refusal
 Done = TypeVar("Done")
 # What can be done with a booking, in sentences about the actor's own and about another's.
@@ -279,9 +284,7 @@ def _objection(held: Held, *, is_for_staff: bool) -> Refusal | None:
 def over_objection(held: Held) -> Refusal | None:
     """A booking that was given up, or is over."""
     if held.booking.state not in OCCUPYING:
-        return Refusal(
-            "wrong_state", said("This booking is {state} already.", state=held.booking.state)
-        )
+        return Refusal("wrong_state", GIVEN_UP[State(held.booking.state)])
     return TOO_LATE if held.now >= held.booking.end else None
 
 

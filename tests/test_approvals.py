@@ -145,7 +145,7 @@ class TestPage:
         wish = {"decision": "reject", "booking": [first.pk, second.pk, third.pk], "comment": "Full"}
         shown = page.post(URL, wish, follow=True).content.decode()
         assert "2 are rejected." in shown
-        assert "owner on demo: This booking is cancelled already." in shown
+        assert "owner on demo: This booking was cancelled already: book anew" in shown
         assert states(first, second) == [State.REJECTED] * 2
 
     @pytest.mark.parametrize(
