@@ -39,7 +39,7 @@ from lanes.models import Lane
 from lanes.refusals import Refusal
 from wire.words import said
 
-MOST_SERVED = 200  # that one look is taken at, the first of them
+MOST_JUDGED = 2000  # for whom there is time, whether or not their rules let them have it
 NOT_DUE = Refusal("wrong_state", said("This is not what it was: nothing is done."))
 
 
@@ -55,13 +55,15 @@ def offer_freed(now: datetime) -> int:
     waiting = list(
         Waiting.objects.unserved(now)
         .select_related("owner")
-        .prefetch_related("lanes", "owner__groups")[:MOST_SERVED]
+        .prefetch_related("lanes", "owner__groups")
     )
     if not waiting:
         return 0
     look = _Look(now, Rulebook.read(), {each.owner_id for each in waiting})
     served: set[int] = set()
     for each in waiting:
+        if look.judged >= MOST_JUDGED:
+            break
         found = look.slot_for(each) if each.owner_id not in served else None
         if found is None:
             continue
@@ -83,6 +85,7 @@ class _Look:
     owners: Collection[int]
     busy: dict[int, list[Interval]] = field(default_factory=dict)
     used: dict[int, dict[int, Counted]] = field(default_factory=dict)
+    judged: int = 0
 
     def slot_for(self, waiting: Waiting) -> tuple[Lane, Interval] | None:
         """The earliest free time that fits, and breaks none of the rules."""
@@ -105,11 +108,15 @@ class _Look:
         length = timedelta(minutes=waiting.minutes)
         if opens + length > waiting.closes:
             return
-        busy = [each for each in self._busy(lane) if each.end > opens]
+        closes = waiting.closes
+        busy = [each for each in self._busy(lane) if each.end > opens and each.start < closes]
+        market = Market(busy, opens, closes)
+        if not any(market.gaps(length)):
+            return
+        self.judged += 1
         claim = Claim(
             lane.pk, opens, opens + length, waiting.preset_id, starts_now=opens == self.now
         )
-        market = Market(busy, opens, waiting.closes)
         for slot in nearest_slots(self._judge(waiting, lane), claim, market):
             if slot.end - slot.start >= length:
                 yield slot

@@ -1,5 +1,6 @@
 """Waiting for time: what becomes free is held for the first who fits, then for the next."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -7,8 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from bookings import services, waitlist
+from bookings import services, waitlist, waitlist_keeping
+from bookings.interval import Interval
 from bookings.models import Booking, Policy, State, Status, Waiting
+from bookings.settling import GONE
 from bookings.waitlist import Wanted
 from bookings.waitlist_keeping import end_holds, offer_freed
 from lanes.models import Lane, LaneEvent, Maintenance
@@ -60,6 +63,25 @@ def holds() -> list[tuple[str, datetime]]:
     return list(found.values_list("owner__username", "start"))
 
 
+def lane_of(waiting: Waiting) -> Lane:
+    return waiting.lanes.get()
+
+
+# What may come between the look and the lock.
+MEANWHILE: dict[str, Callable[[Waiting], object]] = {
+    "nothing": lambda _: None,
+    "rules": lambda _: Policy.objects.create(may_book_gpu=False),
+    "disabled": lambda _: Lane.objects.update(enabled=False),
+    "maintenance": lambda each: Maintenance.objects.create(
+        lane=lane_of(each), start=at(0), end=at(300)
+    ),
+    "taken": lambda each: builders.booking(lane=lane_of(each), start=at(60), end=at(240)),
+    "left": lambda each: waitlist.leave(each, actor=each.owner),
+    "removed": lambda each: User.objects.filter(pk=each.owner_id).update(is_active=False),
+    "too late": lambda each: Waiting.objects.filter(pk=each.pk).update(opens=at(-9), closes=at(-1)),
+}
+
+
 class TestHolding:
     """The first who fits."""
 
@@ -88,6 +110,51 @@ class TestHolding:
         done(services.move(held, actor=owner, start=at(0), end=at(170)))
         assert offer_freed(at(0)) == 1
         assert holds() == [("bob", at(170))]
+
+    def test_however_many_do_not_fit_whoever_does_is_served(
+        self, lane: Lane, held: Booking, owner: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(waitlist_keeping, "MOST_JUDGED", 1)
+        for number in range(3):
+            wait(f"ada-{number}", lane, minutes=180)
+        wait("bob", lane)
+        wait("cy", lane)
+        done(services.move(held, actor=owner, start=at(0), end=at(120)))
+        assert offer_freed(at(0)) == 1  # the first who is judged, and no more at one look
+        assert holds() == [("bob", at(120))]
+        assert offer_freed(at(0)) == 1
+
+    def test_what_one_was_given_is_nobody_elses_at_the_same_look(
+        self, lane: Lane, held: Booking, owner: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[tuple[int, datetime]] = []
+
+        def hold(waiting: int, lane: int, slot: Interval) -> Refusal:
+            asked.append((waiting, slot.start))
+            return GONE  # somebody else was faster
+
+        monkeypatch.setattr(waitlist_keeping, "_hold", hold)
+        first, second = wait("ada", lane), wait("bob", lane)
+        done(services.move(held, actor=owner, start=at(0), end=at(120)))
+        assert offer_freed(at(0)) == 0
+        assert asked == [(first.pk, at(120)), (second.pk, at(180))]
+
+    @pytest.mark.parametrize("meanwhile", MEANWHILE)
+    def test_what_is_so_no_more_under_lock_is_not_held(
+        self, lane: Lane, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+    ) -> None:
+        wait("ada", lane)
+        slot_for = waitlist_keeping._Look.slot_for
+
+        def seen(look: Any, waiting: Waiting) -> object:
+            found = slot_for(look, waiting)
+            assert found is not None
+            MEANWHILE[meanwhile](waiting)
+            return found
+
+        monkeypatch.setattr(waitlist_keeping._Look, "slot_for", seen)
+        assert offer_freed(at(0)) == (meanwhile == "nothing")
+        assert len(holds()) == (meanwhile == "nothing")
 
     def test_rules_are_kept(self, lane: Lane, held: Booking, owner: User) -> None:
         Policy.objects.create(max_minutes=30)
@@ -169,9 +236,9 @@ class TestHolding:
             assert end_holds(at(0)) == 0
 
     def test_the_queries_do_not_grow_with_who_waits(
-        self, lane: Lane, held: Booking, django_assert_num_queries: Any
+        self, lane: Lane, django_assert_num_queries: Any
     ) -> None:
-        Policy.objects.create(day_hours=8)
+        Policy.objects.create(day_hours=0.5)
         for name in ("ada", "bob", "cy"):
             wait(name, lane)
         # who waits, their lanes and groups; rules, presets; the lane's bookings and maintenance;
