@@ -123,19 +123,26 @@ def freed(facts: Facts, now: datetime) -> tuple[int, datetime, datetime] | None:
 def _due(facts: Facts, now: datetime) -> Iterator[Due]:
     if now >= facts.end + OVER_ANYWAY:
         return
-    event = _change(facts) if facts.is_changed else None
-    if event:
+    for event in _changes(facts) if facts.is_changed else ():
         yield Due(event, _key(event, facts, facts.sequence))
     yield from _of_the_time(facts, now)
 
 
-def _change(facts: Facts) -> str | None:
+def _changes(facts: Facts) -> Iterator[str]:
     """What has happened to it since it was last told of."""
+    if facts.state == "pending":
+        yield "decision_needed"
+        if facts.was is not None and facts.was.state != "held" and facts.is_other:
+            yield "changed"  # its owner, too, is to know that it waits
+    elif event := _change(facts):
+        yield event
+
+
+def _change(facts: Facts) -> str | None:
+    """The same of one that waits for nobody's approval."""
     was = facts.was
     if facts.state == "held":
         return "offered"
-    if facts.state == "pending":
-        return "decision_needed"
     if facts.state == "confirmed":
         return _confirmed(facts, was)
     # A hold that nobody confirmed, or declined, was no booking: its end is no news.

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.utils import timezone
 
-from bookings.models import Booking, Lapse
+from bookings.models import Booking, Lapse, State
 from lanes.models import Lane, Maintenance
 from wire.words import Day, Slot, Value, marked, said
 
@@ -30,6 +30,9 @@ SENTENCES: Mapping[str, str] = {
 NO_SHOW = marked(
     "Your slot with {what} on {lane} was released, as nobody sent a request in time; it ended at "
     "{end}."
+)
+WAITS = marked(
+    "Your booking of {what} on {lane} is now: {slot}. It waits for an administrator's approval."
 )
 MAINTENANCE: Mapping[str, str] = {
     "planned": marked("{lane} is under maintenance {when}{why}: your slot is {slot}."),
@@ -58,8 +61,11 @@ class Words:
 def words_of(event: str, booking: Booking, *, has_comment: bool = True) -> Words:
     """What an event of a booking is in words; what was said with a decision is for its owner and
     administrators alone."""
-    is_no_show = event == "released" and booking.lapse == Lapse.NO_SHOW
-    text = NO_SHOW if is_no_show else SENTENCES[event]
+    text = SENTENCES[event]
+    if event == "released" and booking.lapse == Lapse.NO_SHOW:
+        text = NO_SHOW
+    if event == "changed" and booking.state == State.PENDING:
+        text = WAITS
     comment = _decision(event, booking) if has_comment else ""
     return Words(said(text, **_values(booking)), comment or said(ADVICE.get(event, "")))
 

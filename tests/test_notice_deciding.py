@@ -53,7 +53,17 @@ CASES: list[tuple[dict[str, Any], float, list[str]]] = [
     ({"start": at(5)}, -60, ["changed"]),
     ({"lane": 9}, -60, ["changed"]),
     ({"preset": 9}, -60, ["changed"]),
-    ({"state": "pending", "start": at(5)}, -60, ["decision_needed"]),
+    ({"state": "pending", "start": at(5)}, -60, ["decision_needed", "changed"]),
+    (
+        {"was": was(state="pending"), "state": "pending", "end": at(5)},
+        -60,
+        ["decision_needed", "changed"],
+    ),
+    (
+        {"was": was(state="pending", owner=1), "state": "pending", "owner": 2},
+        -60,
+        ["decision_needed"],
+    ),
     ({"end": at(30), "released_at": at(30)}, 30, ["released"]),
     ({"end": at(30), "released_at": at(30)}, 46, []),
     ({}, -10.1, []),
@@ -110,6 +120,7 @@ HELD: list[tuple[str, str, dict[str, Any], float, bool]] = [
     ("confirmed", "confirmed:7:2", {}, 1, False),
     ("confirmed", "confirmed:7:3", {"state": "cancelled"}, 1, False),
     ("decision_needed", "decision_needed:7:3", {}, 1, False),
+    ("changed", "changed:7:3", {"state": "pending", "was": was(state="pending")}, 1, True),
     ("failure", "failure:1:2", {}, 1, True),
 ]
 

@@ -118,6 +118,23 @@ def test_administrators_are_asked_to_decide_and_the_owner_hears_what_they_did() 
     assert told(recipient=administrator) == ["decision_needed"]
 
 
+def test_who_moves_what_must_be_approved_again_is_told_that_it_waits() -> None:
+    booking = booked()
+    look()
+    send_due()
+    Policy.objects.create(approval="always")
+    start, end = booking.start + HOUR, booking.end + HOUR
+    moved = services.move(booking, actor=booking.owner, start=start, end=end)
+    assert isinstance(moved, Booking)
+    look()
+    assert send_due() == 1
+    message = mail.outbox[1]
+    assert "It waits for an administrator's approval." in message.body
+    # Calendars have it again once it is approved.
+    assert str(_calendar(message)["METHOD"]) == "CANCEL"
+    assert _event(message).decoded("SEQUENCE") == 1
+
+
 def test_a_member_who_became_an_administrator_hears_of_what_comes_then() -> None:
     booked(state=State.PENDING)
     look()

@@ -1,12 +1,13 @@
 """Moving bookings from the calendar: by dragging, and by a plain form."""
 
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from bookings.models import Booking, State
+from bookings.models import Booking, Policy, State
 from lanes.models import Lane
 from tests import builders
 from tests.booking_cast import booked, times
@@ -56,6 +57,21 @@ def test_a_dragged_booking_keeps_its_length(owner: Client, booking: Booking) -> 
     assert status == 200
     assert times(booking) == (at(210), at(270))
     assert said["words"] == "demo, 15 Jan 15:30 \u2013 16:30"
+
+
+def test_who_moves_what_must_be_approved_again_is_told_so(owner: Client, booking: Booking) -> None:
+    Policy.objects.create(approval="always")
+    _, said = drag(owner, booking, start="2030-01-15T15:30:00")
+    waits = "It waits for an administrator&#x27;s approval."
+    assert said["words"] == f"demo, 15 Jan 15:30 \u2013 16:30. {unescape(waits)}"
+    Booking.objects.update(state=State.CONFIRMED, confirmed_at=at(0))
+    later = form(booking, start="2030-01-15T17:00", end="2030-01-15T18:00")
+    address = f"/calendar/bookings/{booking.pk}/move/"
+    assert waits in owner.post(address, later, follow=True).content.decode()
+    Booking.objects.update(state=State.CONFIRMED, confirmed_at=at(0))
+    load = {"what": builders.preset("smol").slug}
+    shown = owner.post(f"/bookings/{booking.pk}/load/", load, follow=True).content.decode()
+    assert waits in shown
 
 
 def test_a_move_is_undone_by_the_way_it_came(owner: Client, booking: Booking) -> None:

@@ -6,7 +6,9 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 
+from bookings.models import Booking, State
 from lanes.refusals import Refusal
 
 # Of a page whose path or text is secret. Not `no-referrer`: by that browsers send forms from
@@ -31,7 +33,15 @@ def say(request: HttpRequest, done: object, words: str) -> None:
     if isinstance(done, Refusal):
         messages.error(request, done.words)
     else:
-        messages.success(request, words)
+        messages.success(request, with_wait(words, done) if isinstance(done, Booking) else words)
+
+
+def with_wait(words: str, *done: Booking) -> str:
+    """These words, and that it waits for approval, if it does."""
+    if all(each.state != State.PENDING for each in done):
+        return words
+    waits = _("It waits for an administrator's approval.")
+    return f"{words.rstrip('.')}. {waits}"
 
 
 def leave_for(request: HttpRequest, url: str) -> HttpResponse:

@@ -27,7 +27,7 @@ from slotserve.booking_series import series_view
 from slotserve.calendar.moving import parsed
 from slotserve.names import meet, names_of
 from slotserve.web.access import members_only
-from slotserve.web.answers import member
+from slotserve.web.answers import member, with_wait
 from slotserve.web.booking_series import SPANS
 from slotserve.web.rows import offers
 
@@ -125,7 +125,7 @@ def _done(request: HttpRequest, pk: int, deed: Deed, words: str) -> HttpResponse
     done = deed(booking)
     if isinstance(done, Refusal):
         return _page(request, _found(request, pk), done)
-    messages.success(request, words)
+    messages.success(request, with_wait(words, done))
     is_still_theirs = Booking.objects.of_people(request.user).filter(pk=pk).exists()
     return redirect("booking", pk) if is_still_theirs else redirect("bookings")
 

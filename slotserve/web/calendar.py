@@ -31,7 +31,7 @@ from slotserve.calendar.telling import exact
 from slotserve.live.reading import bookings_digest
 from slotserve.names import names_of
 from slotserve.web.access import members_only
-from slotserve.web.answers import member
+from slotserve.web.answers import member, with_wait
 from slotserve.web.rows import rows
 
 LARGEST_PAGE = 10_000
@@ -216,7 +216,7 @@ def _moved(asked: Wish, done: Booking) -> dict[str, Any]:
     return {
         "booking": done.pk,
         "day": date_format(start, "j F"),
-        "words": f"{done.lane.name}, {said}",
+        "words": with_wait(f"{done.lane.name}, {said}", done),
         "state": done.state,
         "seen": {"start": exact(done.start), "end": exact(done.end), "lane": done.lane.slug},
     }

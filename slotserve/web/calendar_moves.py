@@ -22,7 +22,7 @@ from lanes.refusals import Refusal
 from slotserve.calendar import moving, words
 from slotserve.calendar.telling import exact
 from slotserve.web.access import members_only
-from slotserve.web.answers import member
+from slotserve.web.answers import member, with_wait
 from slotserve.web.booking_series import SpanField, span_of
 from slotserve.web.calendar import back_to
 from slotserve.web.fields import LocalDateTimeInput, NamedField, StyledForm
@@ -62,7 +62,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_valid():
         done = _moved(request, form, booking)
         if done is not None and not isinstance(done, Refusal):
-            messages.success(request, _moved_words(done))
+            messages.success(request, with_wait(_moved_words(done), *done))
             return redirect(back_to(request))
         refusal = done
     context = {
