@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from bookings.models import OCCUPYING, Booking, BookingShare
 from lanes.host_watch import GONE
-from lanes.models import Host, Maintenance, Notice, PresetFailure
+from lanes.models import Host, Lane, Maintenance, Notice, PresetFailure
 from notices.closing import OVER, times_of
 from notices.deciding import OF_BOOKINGS, still_holds
 from notices.events import Channel, Event
@@ -30,6 +30,10 @@ def holds(delivery: Delivery, now: datetime) -> bool:
         facts = read_one(notice.booking_id_for)
         reader = notice.recipient_id
         return facts is not None and still_holds(notice.kind, notice.key, facts, now, reader)
+    return _is_still_so(notice, now)
+
+
+def _is_still_so(notice: Notice, now: datetime) -> bool:
     count, check = _CHECKS.get(notice.kind, (0, None))
     is_known = len(notice.key.split(":")) >= count  # an older release may have made other keys
     return check is None or not is_known or check(notice, now)
@@ -37,14 +41,35 @@ def holds(delivery: Delivery, now: datetime) -> bool:
 
 def _holds_for_all(delivery: Delivery, now: datetime) -> bool:
     """The same for a chat room, which reads as people do."""
+    if delivery.event == Event.FREED:
+        return _is_free_as_told(delivery, now)
     if delivery.event not in OF_BOOKINGS:
-        return True
+        return _is_still_so(_notice_of(delivery), now)
     event, _, rest = delivery.key.partition(":")
     booking = rest.partition(":")[0]
     if event != delivery.event or not booking.isdecimal():
         return True
     facts = read_one(int(booking))
     return facts is not None and still_holds(delivery.event, delivery.key, facts, now, facts.owner)
+
+
+def _notice_of(delivery: Delivery) -> Notice:
+    """What a person was told of it; where several were, by keys of their own, what all have in
+    common."""
+    kind = delivery.payload.get("data", {}).get("kind", delivery.event)
+    found = Notice.objects.filter(kind=kind, key=delivery.key).first()
+    return found or Notice(kind=kind, key=delivery.key)
+
+
+def _is_free_as_told(delivery: Delivery, now: datetime) -> bool:
+    """Whether nobody has any of what is left of it."""
+    piece = piece_of(delivery.key)
+    data = delivery.payload.get("data", {})
+    lane = Lane.objects.filter(slug=(data.get("lane") or {}).get("slug"), enabled=True).first()
+    if piece is None or lane is None:
+        return piece is None
+    left = (max(piece[0], now), piece[1])
+    return left[0] < left[1] and longest_free(lane, *left) == left
 
 
 def _is_going_on(pk: int | None, now: datetime) -> bool:

@@ -149,7 +149,7 @@ def _drop(delivery: Delivery, now: datetime) -> bool:
     notice = delivery.notice
     if notice is not None and not notice.recipient.is_active:
         reason = "no longer a member"
-    elif notice is not None and delivery.created_at <= now - NEWS_FOR:
+    elif _is_old(delivery, now):
         reason = "too old"
     elif _is_switched_off(delivery):
         reason = "switched off"
@@ -159,6 +159,15 @@ def _drop(delivery: Delivery, now: datetime) -> bool:
         return False
     note(delivery, Outcome(Delivery.State.MOOT, reason))
     return True
+
+
+def _is_old(delivery: Delivery, now: datetime) -> bool:
+    """Whether it is no news to people any more; what somebody has sent again is."""
+    is_replayed = delivery.attempts == 0 and delivery.tried_at is not None
+    if delivery.channel == Channel.WEBHOOK or is_replayed:
+        return False
+    began = delivery.notice.at if delivery.notice else delivery.created_at
+    return began <= now - NEWS_FOR
 
 
 def _is_switched_off(delivery: Delivery) -> bool:

@@ -13,11 +13,15 @@ from bookings.models import Booking
 from lanes import clock, host_watch
 from lanes.models import Host, Lane, Maintenance, Notice, Phase, PresetFailure
 from lanes.notices import News, tell_people
+from lanes.refusals import Refusal
 from notices import endpoint_services, preferences
+from notices.endpoints import announce
+from notices.events import Channel, Event, event_of
 from notices.holding import holds
 from notices.mail import send_due
 from notices.maintenance import tell_maintenance
-from notices.models import Delivery
+from notices.models import Delivery, Endpoint
+from notices.outbox import SENT, Outcome, send_all, waiting
 from notices.recovered import tell_recoveries
 from notices.routing import route
 from notices.telling import tell_bookings
@@ -50,6 +54,19 @@ def booking(owner: User, member: User) -> Booking:
     tell_bookings(now())
     Notice.objects.all().delete()
     return made
+
+
+def added(kind: str, url: str, *events: str) -> Endpoint:
+    made = endpoint_services.add(
+        name=kind, kind=kind, url=url, events=list(events), actor=builders.administrator(),
+        now=now(),
+    )  # fmt: skip
+    assert not isinstance(made, Refusal), made
+    return made if isinstance(made, Endpoint) else made[0]
+
+
+def room(*events: str) -> Endpoint:
+    return added("chat", "ntfys://ntfy.sh/topic", *events)
 
 
 def waits(kind: str, username: str) -> Delivery:
@@ -178,6 +195,70 @@ def test_it_is_sent_while_it_is_so(
     assert (delivery.state, delivery.reason) == ("moot", "no longer true")
 
 
+# A room is told the plain fact of a failure, which is one whosever the slot was.
+OF_ROOMS = [each for each in EVENTS if (each[0], each[3]) != ("failure", is_cancelled)]
+
+
+@pytest.mark.parametrize(("kind", "username", "begins", "ends"), OF_ROOMS)
+def test_a_chat_room_is_told_while_it_is_so(
+    booking: Booking, kind: str, username: str, begins: Deed, ends: Deed
+) -> None:
+    event = event_of(kind)
+    assert event is not None
+    room(event)
+    begins(booking)
+    waits(kind, username)
+    delivery = Delivery.objects.get(channel="chat")
+    assert holds(delivery, now())
+    ends(booking)
+    assert not holds(delivery, now())
+
+
+@pytest.mark.parametrize("event", [event.value for event in Event])
+def test_a_chat_room_is_told_no_news_of_yesterday(event: str, booking: Booking) -> None:
+    endpoint = room(event)
+    webhook = added("webhook", "https://example.org/", event)
+    announce(Event(event), "older", {}, now() - timedelta(hours=24.1))
+    told: list[Delivery] = []
+
+    def send(delivery: Delivery) -> Outcome:
+        told.append(delivery)
+        return SENT
+
+    for channel in (Channel.CHAT, Channel.WEBHOOK):
+        send_all(waiting(channel, now()), send)
+    assert [each.endpoint for each in told] == [webhook]
+    old = Delivery.objects.get(endpoint=endpoint)
+    assert (old.state, old.reason) == ("moot", "too old")
+
+
+def test_what_is_sent_again_to_a_room_is_as_old_as_it_may_be() -> None:
+    room("host")
+    announce(Event.HOST, "older", {}, now() - timedelta(days=3))
+    Delivery.objects.update(send_from=None, attempts=1, tried_at=now() - timedelta(days=3))
+    delivery = Delivery.objects.get()
+    endpoint_services.send_again(delivery, actor=builders.administrator(), now=now())
+    assert send_all(waiting(Channel.CHAT, now()), lambda _: SENT) == 1
+
+
+def test_a_room_is_not_told_of_free_time_of_which_somebody_has_some(booking: Booking) -> None:
+    room("freed")
+    is_cancelled(booking)
+    tell_bookings(now())
+    delivery = Delivery.objects.get(channel="chat")
+    assert holds(delivery, now())
+    assert holds(delivery, booking.end - HOUR / 2)
+    assert not holds(delivery, booking.end)
+    stranger = builders.person("stranger")
+    builders.booking(
+        lane=booking.lane, start=booking.end - HOUR / 4, end=booking.end, owner=stranger
+    )
+    assert not holds(delivery, now())
+    Booking.objects.update(state="cancelled")
+    Lane.objects.update(enabled=False)
+    assert not holds(delivery, now())
+
+
 def test_a_key_of_an_older_release_is_sent_as_it_was_written(booking: Booking) -> None:
     for kind in ("freed", "failure", "maintenance", "outsider", "host", "host_away"):
         tell_people([booking.owner], News(kind, kind, "It is so."), now())
@@ -187,11 +268,8 @@ def test_a_key_of_an_older_release_is_sent_as_it_was_written(booking: Booking) -
 
 
 def test_a_chat_room_is_not_told_of_what_is_so_no_more(booking: Booking) -> None:
-    for kind, url in (("chat", "ntfys://ntfy.sh/topic"), ("webhook", "https://example.org/")):
-        endpoint_services.add(
-            name=kind, kind=kind, url=url, events=["cancelled", "changed"],
-            actor=builders.administrator(), now=now(),
-        )  # fmt: skip
+    room("cancelled", "changed")
+    added("webhook", "https://example.org/", "cancelled", "changed")
     services.move(booking, actor=booking.owner, start=booking.start, end=booking.end + HOUR)
     tell_bookings(now())
     chat, webhook = (Delivery.objects.get(channel=each) for each in ("chat", "webhook"))

@@ -6,6 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from lanes import clock, notices, smtp
+from lanes.models import Notice
 from lanes.notices import News
 from notices import mail, outbox
 from notices.models import Delivery
@@ -171,7 +172,7 @@ def test_no_mail_is_begun_late_in_a_turn(
 
 def test_what_could_not_be_sent_for_a_day_is_no_news(settings: Settings) -> None:
     write()
-    Delivery.objects.update(created_at=clock.database_now() - timedelta(days=2))
+    Notice.objects.update(at=clock.database_now() - timedelta(hours=24.1))
     with mail_server() as server:
         serve(server, settings)
         assert mail.send_due() == 0
