@@ -12,7 +12,7 @@ def test_a_day_is_said_in_the_language_in_force_each_time() -> None:
     for _ in range(2):
         for language, said in (("en", "15 Jan"), ("de", "15. Jan")):
             with translation.override(language):
-                assert words.day_words(NOON) == said
+                assert words.day_words(NOON.date()) == said
 
 
 def test_the_last_day_is_said_where_it_is_another() -> None:

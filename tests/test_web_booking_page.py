@@ -290,8 +290,8 @@ def test_the_number_of_queries_is_fixed(
         record(held)
     client = signed_in(owner)
     client.get("/bookings/")  # the first page of a session keeps the member's zone
-    # Session, user; the booking; its lane, cards, orders, runtimes, bookings, choices, failures,
-    # maintenance; guests, the next booking, history; the receipt's four and who asked; members,
-    # presets; announcements and unread notices.
-    with django_assert_num_queries(24):
+    # Session, user; the booking; its lane, cards, orders, runtimes, bookings (2), choices,
+    # failures, maintenance; guests, the next booking, history; the receipt's four and who asked;
+    # members, presets; announcements and unread notices.
+    with django_assert_num_queries(25):
         client.get(f"/bookings/{held.pk}/")

@@ -128,6 +128,7 @@ class Runtime(models.Model):
         ordering: ClassVar = ["-generation", "-pk"]
         indexes: ClassVar = [
             models.Index(fields=["lane", "-id"], name="lanes_runtime_newest"),
+            models.Index(fields=["lane", "ended_at"], name="lanes_runtime_by_end"),
             models.Index(
                 fields=["revision", "-id"],
                 condition=Q(context_length__isnull=False),

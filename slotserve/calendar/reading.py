@@ -191,8 +191,9 @@ def choices(lanes: Sequence[Lane], now: datetime) -> dict[int, ManualChoice]:
 
 def runtimes(lanes: Sequence[Lane], start: datetime, end: datetime) -> list[Ran]:
     """Model servers that ran in [start, end), and those that run; one query."""
-    ran = Q(started_at__lt=end) & (Q(ended_at__gt=start) | Q(ended_at=None))
-    found = Runtime.objects.filter(ran | Q(ended_at=None), lane__in=lanes).order_by("started_at")
+    lives = Q(ended_at=None)
+    found = Runtime.objects.filter(lives | Q(ended_at__gt=start), lives | Q(started_at__lt=end))
+    found = found.filter(lane__in=lanes).order_by("started_at")
     return [
         Ran._make((*row[:4], *(each and moment(each) for each in row[4:])))
         for row in found.values_list(*RAN_COLUMNS)

@@ -3,12 +3,11 @@ translated and formatted once."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
-from functools import cache, partial
+from functools import cache
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from bookings.wall_clock import wall_of
 from bookings.warmth import Band, BandKind
 from slotserve.calendar import words
 from slotserve.calendar.entries import Block, Entry
@@ -28,7 +27,7 @@ class Teller:
             BandKind.WARM: _("%(preset)s is warm, %(start)s to %(end)s"),
         }
         self._day = cache(words.day_words)
-        self._clocks = cache(partial(words.clocks, zone=zone))
+        self._local = cache(self._in_zone)
         self.times = cache(self._times)
         self.wall = cache(self._wall)
         self.exact = cache(exact)
@@ -51,28 +50,31 @@ class Teller:
 
     def _times(self, start: datetime, end: datetime) -> str:
         """From when to when, with the day."""
-        midnight = start.astimezone(self._zone).replace(hour=0, minute=0, second=0, microsecond=0)
-        return f"{self._day(midnight)} {self._clocks(start, end)}"
+        one = self._local(start)
+        return f"{self._day(one.date())} {words.clocks_between(one, self._local(end))}"
 
     def warm(self, found: Iterable[Band], start: datetime) -> str:
         """When the model of a slot is warm, by the slot's bands; empty: it is loaded already."""
         for band in found:
             if band.kind is BandKind.LOAD:
                 late = (band.end - start).total_seconds()
-                clock = band.end.astimezone(self._zone).strftime("%H:%M")
+                clock = self._local(band.end).time().isoformat("minutes")
                 return self._late(round(late)) if late > 0 else self._warm % {"time": clock}
         return ""
 
     def band(self, band: Band) -> str:
         """What goes on in a band."""
         start, end = (
-            at.astimezone(self._zone).strftime("%H:%M:%S") for at in (band.start, band.end)
+            self._local(at).time().isoformat("seconds") for at in (band.start, band.end)
         )
         return self._bands[band.kind] % {"preset": band.preset, "start": start, "end": end}
 
     def _wall(self, moment: datetime) -> str:
         """What clocks of the zone show, to the second: no offset."""
-        return wall_of(moment, self._zone).isoformat(timespec="seconds")
+        return self._local(moment).replace(tzinfo=None).isoformat(timespec="seconds")
+
+    def _in_zone(self, moment: datetime) -> datetime:
+        return moment.astimezone(self._zone)
 
 
 def exact(moment: datetime) -> str:

@@ -28,23 +28,27 @@ def title(span: Span) -> str:
 
 def times(start: datetime, end: datetime, zone: tzinfo) -> str:
     """From when to when, with the day."""
-    return f"{day_words(start.astimezone(zone))} {clocks(start, end, zone)}"
+    return f"{day_words(start.astimezone(zone).date())} {clocks(start, end, zone)}"
 
 
 def clocks(start: datetime, end: datetime, zone: tzinfo) -> str:
     """Without the first day; zones' names where they differ, the last day where it does."""
-    one, other = start.astimezone(zone), end.astimezone(zone)
-    is_changed = one.utcoffset() != other.utcoffset()
-    pattern = "%H:%M %Z" if is_changed else "%H:%M"
-    last = other.strftime(pattern)
+    return clocks_between(start.astimezone(zone), end.astimezone(zone))
+
+
+def clocks_between(one: datetime, other: datetime) -> str:
+    """The same of times in a zone."""
+    first, last = (each.time().isoformat("minutes") for each in (one, other))
+    if one.utcoffset() != other.utcoffset():
+        first, last = f"{first} {one.tzname()}", f"{last} {other.tzname()}"
     if one.date() != other.date():
-        last = f"{day_words(other)} {last}"
-    return f"{one.strftime(pattern)} {DASH} {last}"
+        last = f"{day_words(other.date())} {last}"
+    return f"{first} {DASH} {last}"
 
 
-def day_words(moment: datetime) -> str:
-    """The day that its own clock shows."""
-    return _day_words(moment.date(), get_language())
+def day_words(day: date) -> str:
+    """A day without its year."""
+    return _day_words(day, get_language())
 
 
 @lru_cache(maxsize=2000)
@@ -57,7 +61,7 @@ def closed_words(row: Maintenance, zone: tzinfo) -> str:
     """From when to when a lane is closed, and why."""
     ends = row.ended_at or row.end
     start = row.start.astimezone(zone)
-    when = _("from %s on") % f"{day_words(start)} {start:%H:%M}"
+    when = _("from %s on") % f"{day_words(start.date())} {start:%H:%M}"
     if ends:
         when = times(row.start, ends, zone)
     said = _("Maintenance, %(when)s") % {"when": when}

@@ -1,10 +1,14 @@
 """The overview's cards, each rendered once for all who see the same."""
 
+from functools import lru_cache
+from urllib.parse import urlencode
+
 from django import template
 from django.contrib.auth.models import User
 from django.core.cache import caches
 from django.template import Engine
 from django.template.context import RequestContext
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
@@ -16,7 +20,7 @@ from slotserve.names import names_of
 from slotserve.overview import LaneOverview
 
 TEMPLATE = "_lane_card.html"
-KEPT_SECONDS = 60
+KEPT_SECONDS = 3600  # names hold all that cards show: this only lets those of lanes that went go
 
 register = template.Library()
 
@@ -60,6 +64,15 @@ def _claim(claim: Booking | None, viewer: User, names: Names) -> tuple[object, .
         return ()
     slug = claim.preset.slug if claim.preset else None
     return (names.of(claim.owner.username), claim.owner_id == viewer.pk, slug)
+
+
+@register.simple_tag
+@lru_cache(maxsize=1000)
+def lane_addresses(slug: str) -> dict[str, str]:
+    """Those on a lane's card, by the pages' names: resolving them takes long."""
+    query = urlencode({"lane": slug})
+    queried = {name: f"{reverse(name)}?{query}" for name in ("overview", "book")}
+    return {**queried, **{name: reverse(name, args=(slug,)) for name in ("lane", "use")}}
 
 
 def _rendered(context: RequestContext, view: LaneOverview) -> SafeString:
