@@ -51,7 +51,7 @@ QUERIES = {
     "catalogue": HEAD + 11,
     # presets, lanes, cards, estimates, requests, tests, servers (2), loads, revisions:
     "preset": HEAD + 10,
-    "notices": HEAD + 1,  # notices
+    "notices": HEAD + 1,  # how many notices: none
     "preferences": HEAD + 2,  # preference, browsers
     "once": 2,  # link, clock
     "playground": HEAD + 3,  # clock, bookings, lanes
@@ -82,11 +82,11 @@ QUERIES = {
     "members": HEAD + 4,  # people (2), groups (2)
     "edit-member": HEAD + 5,  # people, groups (2), clock, bookings
     "groups": HEAD + 1,  # groups
-    "invitations": HEAD + 4,  # clock, invitations, groups (2)
+    "invitations": HEAD + 5,  # clock, invitations and how many, groups (2)
     "follow-invitation": 2,  # clock, invitations
     "maintenance": HEAD + 3,  # clock, maintenance, lanes
     "webhooks": HEAD + 1,  # endpoints
-    "webhook": HEAD + 2,  # endpoints, deliveries
+    "webhook": HEAD + 2,  # endpoints, how many deliveries: none
     # clock, the database (4), guards of the audit trail (2), migrations, lanes, hosts:
     "self-check": HEAD + 10,
     "account_login": 1,  # sign-on

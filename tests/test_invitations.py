@@ -154,6 +154,18 @@ def test_the_story_on_pages(chief: User) -> None:
     assert invited.get(link[1]).status_code == 404
 
 
+def test_older_invitations_are_on_further_pages(chief: User) -> None:
+    for number in range(51):
+        made(chief, email=f"no{number:02}@example.org")
+    client = Client()
+    client.force_login(chief)
+    newest = client.get("/administration/invitations/").content.decode()
+    older = client.get("/administration/invitations/?page=2").content.decode()
+    assert ("no50@" in newest, "no00@" in newest) == (True, False)
+    assert ("no50@" in older, "no00@" in older) == (False, True)
+    assert 'href="?page=2"' in newest
+
+
 def test_an_open_invitation_is_withdrawn_on_the_page(chief: User) -> None:
     invitation, text = made(chief)
     client = Client()

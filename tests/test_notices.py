@@ -1,5 +1,6 @@
 """Notices: once for each person and key, read, and sent by e-mail."""
 
+import re
 from datetime import timedelta
 from smtplib import SMTPException
 
@@ -22,6 +23,7 @@ from tests import builders
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
 NEWS = News("disk:1", "disk", "The disk of gpu1 is nearly full.", "Delete a model.")
 
 
@@ -126,6 +128,23 @@ def test_the_head_of_each_page_counts_the_unread(client: Client) -> None:
     )
     client.post("/notices/read/", {"up_to": str(notice.pk)})
     assert list(Notice.objects.filter(read_at=None)) == [later]
+
+
+def test_all_are_on_pages_and_the_newest_page_marks_all_as_read(client: Client) -> None:
+    reader, now = builders.person(), clock.database_now()
+    Notice.objects.bulk_create(
+        Notice(recipient=reader, key=f"{n}", kind="x", sentence=f"No {n:02}.", at=now + n * SECOND)
+        for n in range(60)
+    )
+    client.force_login(reader)
+    newest, older = (client.get(f"/notices/?page={n}").content.decode() for n in (1, 2))
+    assert ("No 59." in newest, "No 10." in newest, "No 09." in newest) == (True, True, False)
+    assert ("No 09." in older, "No 00." in older, "No 10." in older) == (True, True, False)
+    assert ('href="?page=2"' in newest, "Page 2 of 2" in older) == (True, True)
+    assert ("Mark all as read" in newest, "Mark all as read" in older) == (True, False)
+    up_to = re.search(r'name="up_to" value="(\d+)"', newest)
+    client.post("/notices/read/", {"up_to": up_to[1] if up_to else ""})
+    assert notices.unread_count(reader) == 0
 
 
 @pytest.mark.parametrize("up_to", ["", "x", "-1", "9" * 30, "²"])

@@ -351,6 +351,19 @@ def test_a_test_is_sent_and_sent_again(client: Client) -> None:
 
 
 @pytest.mark.usefixtures("administrator")
+def test_older_deliveries_are_on_further_pages(client: Client) -> None:
+    endpoint, now = added("https://example.org/"), clock.database_now()
+    for number in range(51):
+        announce(Event.CONFIRMED, f"confirmed:{number}:0", {}, now)
+    first = Delivery.objects.order_by("pk")[0]
+    Delivery.objects.filter(pk=first.pk).update(reason="the first of all")
+    address = f"/administration/webhooks/{endpoint.pk}/"
+    newest, older = (client.get(f"{address}?page={n}").content.decode() for n in (1, 2))
+    assert ('href="?page=2"' in newest, "the first of all" in newest) == (True, False)
+    assert "the first of all" in older
+
+
+@pytest.mark.usefixtures("administrator")
 @pytest.mark.parametrize("wrong", [{"name": ""}, {"url": "x"}, {"events": []}, {"kind": "x"}])
 def test_a_form_that_cannot_be_meant_adds_nothing(client: Client, wrong: dict[str, Any]) -> None:
     assert client.post("/administration/webhooks/", {**WISH, **wrong}).status_code == 400

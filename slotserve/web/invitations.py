@@ -2,6 +2,7 @@
 
 from django.contrib import messages
 from django.contrib.auth import login
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -18,22 +19,24 @@ from slotserve.web.answers import member, say
 from slotserve.web.invitation_forms import AcceptForm, InviteForm
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-SHOWN = 100
+ON_A_PAGE = 50
 
 
 @staff_required
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """The newest invitations; a new one's link is shown in the answer to its making alone."""
+    """Invitations, the newest first; a new one's link is shown in the answer to its making alone."""
     form = InviteForm(request.POST or None)
     link = _invited(request, form) if form.is_valid() else None
     now = clock.database_now()
     found = Invitation.objects.select_related("created_by", "used_by").prefetch_related("groups")
+    part = Paginator(found, ON_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "form": InviteForm() if link else form,
         "link": link,
-        "invitations": [(each, each.state(now)) for each in found[:SHOWN]],
+        "page": part,
+        "invitations": [(each, each.state(now)) for each in part],
     }
     return render(request, "invitations.html", context, status=400 if form.errors else 200)
 

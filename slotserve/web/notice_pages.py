@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.functional import SimpleLazyObject
@@ -12,20 +13,24 @@ from lanes import clock, notices
 from slotserve.web.access import members_only
 from slotserve.web.answers import member
 
-SHOWN = 100
+ON_A_PAGE = 50
 
 
 @members_only
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """The newest notices. Looking at them does not take them as read."""
-    found = list(notices.notices_of(member(request))[:SHOWN])
-    newest = max((notice.pk for notice in found), default=0)
+    """Notices, the newest first. Looking at them does not take them as read."""
+    part = Paginator(notices.notices_of(member(request)), ON_A_PAGE).get_page(
+        request.GET.get("page")
+    )
+    found = list(part)
+    newest = max((notice.pk for notice in found), default=0) if part.number == 1 else 0
     about = {each.booking_id_for for each in found if each.booking_id_for is not None}
     theirs = Booking.objects.of_people(request.user).filter(pk__in=about)
     states = dict(theirs.values_list("pk", "state")) if about else {}
     context = {
         "notices": found,
+        "page": part,
         "newest": newest,
         "bookings": set(states),
         "held": {pk for pk, state in states.items() if state == State.HELD},

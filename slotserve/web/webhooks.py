@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -20,7 +21,7 @@ from slotserve.web.access import staff_required
 from slotserve.web.answers import member, say
 from slotserve.web.fields import StyledForm
 
-SHOWN = 50
+ON_A_PAGE = 50
 
 
 class EventsForm(StyledForm):
@@ -89,7 +90,8 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
         changed = endpoint_services.change(endpoint, actor=member(request), **form.cleaned_data)
         say(request, changed, _("Saved."))
         return redirect("webhook", pk)
-    context = {"endpoint": endpoint, "form": form, "deliveries": deliveries_of(pk)[:SHOWN]}
+    told = Paginator(deliveries_of(pk), ON_A_PAGE).get_page(request.GET.get("page"))
+    context = {"endpoint": endpoint, "form": form, "page": told}
     return render(request, "webhook.html", context, status=400 if form.errors else 200)
 
 
