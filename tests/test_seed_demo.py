@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from bookings.approvals import pending, queue
 from bookings.guards import guards_present
 from bookings.models import Booking, Status
 from gateway.models import UsageDay, UsageDueDay, UsageRecord
@@ -121,3 +122,12 @@ def test_numbers_that_make_no_company_are_refused(numbers: list[str]) -> None:
     with pytest.raises(CommandError, match="give a number from"):
         call_command("seed_demo", *numbers)
     assert not Lane.objects.exists()
+
+
+def test_what_waits_for_approval_waits_by_a_rule_and_has_not_lapsed() -> None:
+    seed(Scale(lanes=8, members=5, bookings=320, days=28, requests=0), "")
+    now = clock.database_now()
+    waiting = queue(pending(now), now)
+    assert waiting
+    assert {row.reason for row in waiting} == {"It is longer than 1 h: rules of Cumulus."}
+    assert all(row.expires_at > now for row in waiting)

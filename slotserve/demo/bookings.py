@@ -14,6 +14,8 @@ BATCH = 500
 QUARTER = timedelta(minutes=15)
 LENGTHS = (30, 60, 60, 90, 120, 120, 180, 240)  # minutes
 SHARE_AHEAD = 0.2
+UNASKED = timedelta(hours=1)  # of a lane that needs approval: longer ones wait for it
+UNDECIDED = timedelta(hours=24)  # longer they do not wait
 STATES = (State.CONFIRMED,) * 17 + (State.CANCELLED, State.CANCELLED, State.REJECTED)
 
 
@@ -79,10 +81,12 @@ def _booking(demo: Demo, company: Company, lane: Lane, start: datetime, end: dat
     preset = demo.dice.choice(company.presets[lane.pk])
     is_over, is_ahead = end <= demo.now, start > demo.now
     state = demo.dice.choice(STATES) if is_over else State.CONFIRMED
-    if is_ahead and lane.needs_approval and demo.dice.random() < 0.5:
+    is_asked = is_ahead and lane.needs_approval and demo.dice.random() < 0.5
+    if is_asked and end - start > UNASKED:
         state = State.PENDING
     is_whole = demo.dice.random() < 0.1
-    made_at = min(start, demo.now) - timedelta(hours=demo.dice.randint(1, 60))
+    age = timedelta(hours=demo.dice.randint(1, 60))
+    made_at = min(start, demo.now) - (age / 3 if state == State.PENDING else age)
     cut = end - (end - start) * 0.3 if is_over and demo.dice.random() < 0.15 else None
     cut = cut if state == State.CONFIRMED else None
     return Booking(

@@ -6,10 +6,13 @@ from django.contrib.auth.models import Group
 
 from bookings.policy_rows import ApprovalChoice, Policy
 from lanes.models import Announcement, Level
+from slotserve.demo.bookings import UNASKED, UNDECIDED
 from slotserve.demo.cast import GROUPS
 from slotserve.demo.company import Company
 from slotserve.demo.scale import Demo
 from slotserve.models import Invitation
+
+HOUR = timedelta(hours=1)
 
 
 def make_house(demo: Demo, company: Company) -> None:
@@ -22,7 +25,10 @@ def make_house(demo: Demo, company: Company) -> None:
     for lane in company.lanes:
         if lane.needs_approval:
             Policy.objects.create(
-                lane=lane, approval=ApprovalChoice.BEYOND, approval_hours=4, pending_hours=24
+                lane=lane,
+                approval=ApprovalChoice.BEYOND,
+                approval_hours=UNASKED // HOUR,
+                pending_hours=UNDECIDED // HOUR,
             )
     Invitation.objects.create(
         digest=f"{demo.dice.getrandbits(256):064x}",
