@@ -269,6 +269,10 @@ class UsageProgress(models.Model):
     zone = models.CharField(max_length=100, help_text="Whose midnights part the days.")
     through = models.DateField(help_text="The day of the newest look.")
     last_record = models.BigIntegerField(default=0, help_text="The newest record looked at.")
+    kept_from = models.DateField(
+        null=True,
+        help_text="Days before it are not worked out again: their requests are forgotten.",
+    )
 
     def __str__(self) -> str:
         return f"usage through {self.through}"

@@ -1,14 +1,17 @@
 """The receipt of a booking: what it held, what it asked for, and what exactly ran."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Q, Sum
 
 from bookings.models import Booking, Kind, State
-from gateway.models import UsageRecord
+from gateway.models import UsageDay, UsageRecord
 from gateway.shares import Shares, shares_of
+from gateway.usage_day_rows import TIMES
 from gateway.usage_facts import busy_times, held, ready_times
+from gateway.usage_forgetting import is_known_by_day_alone
 from lanes.models import PresetRevision
 
 
@@ -32,25 +35,29 @@ class Receipt:
 
 
 def receipt_of(booking: Booking, now: datetime) -> Receipt:
-    """The receipt at `now`; four queries. One that never was in progress held no time."""
+    """The receipt at `now`; four queries. One that never was in progress held no time. Of one whose
+    requests are forgotten it is what its days have kept."""
     first, last = booking.active_from, min(booking.end, now)
-    records = UsageRecord.objects.filter(booking_id_for=booking.pk)
-    counted = records.aggregate(
-        requests=Count("pk"),
-        refused=Count("pk", filter=~Q(code="")),
-        prompt=Sum("prompt_tokens"),
-        completion=Sum("completion_tokens"),
-    )
-    return Receipt(
-        booking=booking,
-        at=now,
-        shares=_shares(booking, first, last),
-        requests=counted["requests"],
-        refused=counted["refused"],
-        prompt_tokens=counted["prompt"] or 0,
-        completion_tokens=counted["completion"] or 0,
-        revision=_revision(booking),
-    )
+    if is_known_by_day_alone(booking, now):
+        days = UsageDay.objects.filter(booking_id_for=booking.pk)
+        sums = days.aggregate(**{name: Sum(name, default=0.0) for name in TIMES})
+        shares = Shares(**{name.removesuffix("_seconds"): sums[name] for name in TIMES})
+        counted = days.aggregate(**_OF_DAYS)
+    else:
+        counted = UsageRecord.objects.filter(booking_id_for=booking.pk).aggregate(**_OF_RECORDS)
+        shares = _shares(booking, first, last)
+    revision = _revision(booking)
+    return Receipt(booking=booking, at=now, shares=shares, revision=revision, **counted)
+
+
+# In the order of PersonUse.
+_OF_RECORDS = {
+    "requests": Count("pk"),
+    "refused": Count("pk", filter=~Q(code="")),
+    "prompt_tokens": Sum("prompt_tokens", default=0),
+    "completion_tokens": Sum("completion_tokens", default=0),
+}
+_OF_DAYS = {name: Sum(name, default=0) for name in _OF_RECORDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +71,17 @@ class PersonUse:
     completion_tokens: int
 
 
-def use_by_person(booking: Booking) -> tuple[PersonUse, ...]:
+def use_by_person(booking: Booking, now: datetime) -> tuple[PersonUse, ...]:
     """Who asked for how much, by name; one query."""
-    records = UsageRecord.objects.filter(booking_id_for=booking.pk)
-    counted = records.values("owner__username").annotate(
-        requests=Count("pk"),
-        refused=Count("pk", filter=~Q(code="")),
-        prompt=Sum("prompt_tokens"),
-        completion=Sum("completion_tokens"),
-    )
-    return tuple(
-        PersonUse(
-            row["owner__username"] or "",
-            row["requests"],
-            row["refused"],
-            row["prompt"] or 0,
-            row["completion"] or 0,
-        )
-        for row in counted.order_by("owner__username")
-    )
+    rows: Iterable[tuple[str | None, int, int, int, int]]
+    if is_known_by_day_alone(booking, now):
+        days = UsageDay.objects.filter(booking_id_for=booking.pk, requests__gt=0)
+        rows = days.order_by("owner_name").values_list("owner_name").annotate(**_OF_DAYS)
+    else:
+        records = UsageRecord.objects.filter(booking_id_for=booking.pk)
+        names = records.order_by("owner__username").values_list("owner__username")
+        rows = names.annotate(**_OF_RECORDS)
+    return tuple(PersonUse(name or "", *counts) for name, *counts in rows)
 
 
 def _shares(booking: Booking, first: datetime, last: datetime) -> Shares:

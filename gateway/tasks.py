@@ -18,6 +18,7 @@ from gateway.silence import listen
 from gateway.turns import Turns
 from gateway.usage import ingest
 from gateway.usage_days import roll_up
+from gateway.usage_forgetting import forget_records
 from lanes import audit, clock, ticks
 from lanes.host_watch import note_asked, watch_hosts
 from lanes.models import Host
@@ -64,8 +65,9 @@ def follow_up(key: str) -> None:
 
 @shared_task(name="slotserve.usage_days")
 def usage_days() -> None:
-    """Each minute: usage by day, today's until now."""
+    """Each minute: usage by day, today's until now; then requests that are old are forgotten."""
     _guarded("usage by day", lambda: roll_up(clock.database_now()))
+    _guarded("forget requests", lambda: forget_records(clock.database_now()))
 
 
 @shared_task(name="slotserve.audit")

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import redis
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Min, Subquery
 
 from bookings.models import Booking, State
 from bookings.wall_clock import day_start
@@ -71,9 +71,12 @@ def roll_up(now: datetime) -> int:
 
 def roll_due_days(now: datetime) -> int:
     """Note what is due and work it out, the newest day first, until the time is over; two days at
-    least, because today is due each time."""
+    least, because today is due each time. Days whose requests are forgotten stay as they are."""
     while note_due_days(now):
         pass
+    UsageDueDay.objects.filter(
+        day__lt=Subquery(UsageProgress.objects.values("kept_from")[:1])
+    ).delete()
     deadline, rolled = time.monotonic() + BUDGET_SECONDS, 0
     for due in list(UsageDueDay.objects.all()):
         roll_day(due.day, now)

@@ -9,6 +9,7 @@ from celery import shared_task
 from bookings.failure_notices import tell_failures
 from bookings.host_notices import tell_hosts
 from lanes import clock, ticks
+from lanes.events import forget_old as forget_events
 from lanes.notices import forget_old as forget_notices
 from notices import links, outbox
 from notices.chat import send_chats
@@ -23,7 +24,7 @@ from notices.webhooks import send_webhooks
 log = logging.getLogger(__name__)
 STEPS = (tell_failures, tell_hosts, tell_recoveries, tell_bookings, tell_maintenance, route)
 SENDING = (send_mails, send_pushes, send_webhooks, send_chats)
-FORGETTING = (forget_notices, outbox.forget_old, links.forget_old)
+FORGETTING = (forget_notices, forget_events, outbox.forget_old, links.forget_old)
 
 
 @shared_task(name=ticks.NOTICES_TASK)
@@ -42,7 +43,7 @@ def tell(key: str = "") -> None:
 
 @shared_task(name="slotserve.forget")
 def forget() -> None:
-    """Every ten minutes: drop notices, deliveries and links that are long over."""
+    """Every ten minutes: drop notices, lanes' events, deliveries and links that are long over."""
     _take(FORGETTING)
 
 

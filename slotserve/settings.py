@@ -319,6 +319,8 @@ SLOTSERVE_HOSTS_REDIS_URL = url_for_hosts(
 # --- Gateway --------------------------------------------------------------------------------
 SLOTSERVE_GATEWAY_URL = read_address("SLOTSERVE_GATEWAY_URL", "http://127.0.0.1:8001")
 SLOTSERVE_AUDIT_DAYS = read_number("SLOTSERVE_AUDIT_DAYS", 730.0, least=1.0)
+SLOTSERVE_EVENT_DAYS = read_number("SLOTSERVE_EVENT_DAYS", 400.0, least=1.0)
+SLOTSERVE_USAGE_DAYS = read_number("SLOTSERVE_USAGE_DAYS", 400.0, least=31.0)
 SLOTSERVE_TABLE_DAYS = read_number("SLOTSERVE_TABLE_DAYS", 7.0, least=1.0)
 SLOTSERVE_REQUESTS_PER_MINUTE = read_whole("SLOTSERVE_REQUESTS_PER_MINUTE", 0)
 SLOTSERVE_TOKENS_PER_MINUTE = read_whole("SLOTSERVE_TOKENS_PER_MINUTE", 0)
