@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from django.core.exceptions import SuspiciousOperation
-from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control
 
-from bookings.guards import is_chance
 from slotserve.api.fallback import bad_request
+from slotserve.database_refusals import refusal_of
 
 log = logging.getLogger(__name__)
 
@@ -36,17 +35,15 @@ class Doors:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """What others did at the same moment is a 503, a value that no database can keep a 400; the
-        rest is a 500."""
-        if is_chance(error):
-            log.warning("database busy at %s: %s", request.path, error)
+        """What is busy is a 503, a value that no database can keep a 400; the rest is a 500."""
+        refusal = refusal_of(error, request.path)
+        if refusal is None:
+            return None
+        if refusal.code == "busy":
             response = render(request, "503.html", status=503)
             response["Retry-After"] = "1"
             return response
-        if isinstance(error, DataError | OverflowError):
-            log.warning("value refused by the database at %s", request.path, exc_info=error)
-            return bad_request(request, error)
-        return None
+        return bad_request(request, error)
 
 
 def _log_refusal(request: HttpRequest, response: HttpResponse) -> None:

@@ -1,24 +1,19 @@
 """Every refusal as `{"code", "detail", …}`; codes are for programs, details for people."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
-from django.db import DataError
-from django.utils.translation import gettext as _
 from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler
 
 from bookings.deleting import InTheWay
-from bookings.guards import is_chance
 from bookings.refusals import BrokenRule, Interval, Offering, RulesBroken
 from lanes.plain_words import plain
 from lanes.refusals import Refusal
-
-log = logging.getLogger(__name__)
+from slotserve.database_refusals import refusal_of
 
 STATUS_OF = {
     "not_found": status.HTTP_404_NOT_FOUND,
@@ -77,20 +72,11 @@ def refusal_body(refusal: Refusal) -> dict[str, Any]:
     return body
 
 
-def _value_words(error: DataError | OverflowError) -> str:
-    """PostgreSQL refuses a text with a NUL, SQLite a number of more than 64 bits."""
-    if isinstance(error, OverflowError):
-        return _("A number is too large.")
-    return _("A value holds a character that no text may have.")
-
-
 def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """DRF's exception handler: one shape for all, and nothing a client sends is a 500."""
-    if is_chance(error):
-        return refuse(Refusal("busy", _("The database is busy: try again in a second.")))
-    if isinstance(error, DataError | OverflowError):
-        log.warning("value refused by the database", exc_info=error)
-        return refuse(Refusal("invalid", _value_words(error)))
+    refusal = refusal_of(error, _address(context))
+    if refusal is not None:
+        return refuse(refusal)
     if isinstance(error, RequestDataTooBig):
         body = {"code": "request_too_large", "detail": "This body is too large for this address."}
         return Response(body, status=status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)
@@ -104,6 +90,11 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> Response | Non
         code = getattr(detail, "code", "error")
         response.data = {"code": code, "detail": plain(str(detail))}
     return response
+
+
+def _address(context: Mapping[str, Any]) -> str:
+    request = context.get("request")
+    return request.path if request else ""
 
 
 def _invalid(error: exceptions.ValidationError) -> dict[str, Any]:
