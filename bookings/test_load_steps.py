@@ -1,12 +1,20 @@
 """What a test load does next. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-from lanes.models import PresetFailure
-from lanes.models.trying import Outcome
+from typing import Literal
 
 PATIENCE = timedelta(seconds=100)  # with a trial that was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why the revision failed, as its row keeps it."""
+
+    reason: str
+    advice: str = ""
+    words: Mapping[str, object] | None = None  # of both, by their names: wire.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +25,7 @@ class Seen:
     why_not: str  # the planner's sentence
     is_ready: bool
     load_seconds: float | None
-    failure: PresetFailure | None  # since it was asked for
+    failure: Failure | None  # since it was asked for
     trial_asked_at: datetime | None
     is_trial_over: bool
 
@@ -33,9 +41,9 @@ class Ask:
 class End:
     """Write down how it ended, and give the lane back."""
 
-    outcome: str
+    outcome: Literal["passed", "failed", "interrupted", "stopped"]
     load_seconds: float | None = None
-    failure: PresetFailure | None = None
+    failure: Failure | None = None
     why: str = ""
 
 
@@ -45,13 +53,13 @@ Step = Ask | End
 def next_of(seen: Seen, now: datetime) -> Step | None:
     """The next step; None: wait. A failure counts before an interruption: it came first."""
     if seen.is_trial_over:
-        return End(Outcome.PASSED, seen.load_seconds)
+        return End("passed", seen.load_seconds)
     if seen.failure is not None:
-        return End(Outcome.FAILED, failure=seen.failure)
+        return End("failed", failure=seen.failure)
     if not seen.is_wanted:
-        return End(Outcome.INTERRUPTED, seen.load_seconds, why=seen.why_not)
+        return End("interrupted", seen.load_seconds, why=seen.why_not)
     if not seen.is_ready:
         return None
     if seen.trial_asked_at is not None and now - seen.trial_asked_at > PATIENCE:
-        return End(Outcome.PASSED, seen.load_seconds)
+        return End("passed", seen.load_seconds)
     return Ask(seen.load_seconds)  # again at each look: a message may be lost

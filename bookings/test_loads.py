@@ -6,7 +6,7 @@ everything else that goes before a choice goes before a test; it is then interru
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from django.db import transaction
 from bookings.facts import LaneFacts, read_facts, situation_of
 from bookings.planner import decide
 from bookings.situation import Choice, Target
-from bookings.test_load_steps import Ask, End, Seen, Step, next_of
+from bookings.test_load_steps import Ask, End, Failure, Seen, Step, next_of
 from lanes import clock, ticks
 from lanes.archived import archived_objection
 from lanes.estimates import load_estimates
@@ -74,7 +74,7 @@ def stop(test: TestLoad, *, actor: User) -> Refusal | None:
     """End a test. Refusals: not_administrator, wrong_state when it has ended."""
     if not actor.is_staff:
         return NOT_ADMINISTRATOR
-    ended = _end(test, End(Outcome.STOPPED), clock.database_now(), actor=actor)
+    ended = _end(test, End("stopped"), clock.database_now(), actor=actor)
     return None if ended else Refusal("wrong_state", said("This test has ended already."))
 
 
@@ -106,9 +106,10 @@ def _seen(test: TestLoad, facts: LaneFacts, now: datetime) -> Seen:
     decision = decide(situation_of(facts), now)
     is_ours = facts.choice is not None and facts.choice.pk == test.choice_id
     wanted = decision.target.revision_id if decision.target else None
-    failure = PresetFailure.objects.filter(
+    failures = PresetFailure.objects.filter(
         lane=test.lane_id, revision=test.revision_id, count__gt=0, failed_at__gte=test.asked_at
-    ).first()
+    )
+    failure = failures.values_list("reason", "failure_advice", "words").first()
     loads = LoadRecord.objects.filter(
         lane=test.lane_id, revision=test.revision_id, succeeded=True, started_at__gte=test.asked_at
     )
@@ -120,7 +121,7 @@ def _seen(test: TestLoad, facts: LaneFacts, now: datetime) -> Seen:
         why_not=decision.sentence,
         is_ready=is_ready,
         load_seconds=loads.values_list("seconds", flat=True).first(),
-        failure=failure,
+        failure=Failure(*failure) if failure else None,
         trial_asked_at=test.trial_asked_at,
         is_trial_over=test.trial_ended_at is not None,
     )
@@ -192,8 +193,7 @@ def _end(test: TestLoad, end: End, now: datetime, *, actor: User | None = None) 
 
 def _cause(end: End) -> dict[str, object]:
     if end.failure is not None:
-        row = end.failure
-        return {"reason": row.reason, "advice": row.failure_advice, "words": row.words}
+        return asdict(end.failure)
     kept = kept_of(end.why)
     return {"reason": str(end.why)[:500], "words": {"reason": kept} if kept else None}
 

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from bookings import test_loads
 from bookings.planning import plan_lanes
-from bookings.test_load_steps import PATIENCE, Ask, End, Seen, next_of
+from bookings.test_load_steps import PATIENCE, Ask, End, Failure, Seen, next_of
 from lanes import clock, presets, supervisor, trial
 from lanes.engines import registry
 from lanes.engines.llama_cpp import LlamaCpp
@@ -20,7 +20,6 @@ from lanes.models import (
     Lane,
     LoadRecord,
     ManualChoice,
-    Outcome,
     Phase,
     Preset,
     PresetFailure,
@@ -52,7 +51,7 @@ def seen(**fields: Any) -> Seen:
     return Seen(**{**names, **fields})
 
 
-FAILURE = PresetFailure(count=1, reason="no memory")
+FAILURE = Failure("no memory")
 
 
 @pytest.mark.parametrize(
@@ -63,12 +62,12 @@ FAILURE = PresetFailure(count=1, reason="no memory")
         (seen(is_ready=True, trial_asked_at=builders.NOON, load_seconds=3.0), Ask(3.0)),
         (
             seen(is_ready=True, trial_asked_at=builders.NOON - PATIENCE - HOUR, load_seconds=3.0),
-            End(Outcome.PASSED, 3.0),
+            End("passed", 3.0),
         ),
-        (seen(is_trial_over=True, is_wanted=False, load_seconds=3.0), End(Outcome.PASSED, 3.0)),
-        (seen(failure=FAILURE, is_wanted=False), End(Outcome.FAILED, failure=FAILURE)),
-        (seen(is_wanted=False, why_not="a slot"), End(Outcome.INTERRUPTED, why="a slot")),
-        (seen(is_wanted=False, is_ready=True), End(Outcome.INTERRUPTED)),
+        (seen(is_trial_over=True, is_wanted=False, load_seconds=3.0), End("passed", 3.0)),
+        (seen(failure=FAILURE, is_wanted=False), End("failed", failure=FAILURE)),
+        (seen(is_wanted=False, why_not="a slot"), End("interrupted", why="a slot")),
+        (seen(is_wanted=False, is_ready=True), End("interrupted")),
     ],
 )
 def test_steps(facts: Seen, step: Ask | End | None) -> None:
