@@ -62,6 +62,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 
 INSTALLED_APPS = [
+    "slotserve",  # before Django's: its changepassword takes the place of theirs
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -83,7 +84,6 @@ INSTALLED_APPS = [
     "bookings",
     "notices",
     "gateway",
-    "slotserve",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -47,6 +47,7 @@ HOSTILE: dict[str, list[list[str]]] = {
     ],
     "makemessages": [["extra"], ["--domain", "nope"]],
     "seed_demo": [["extra"], ["--lanes", "x"], ["--lanes", "0"], ["--bookings", "9" * 30]],
+    "changepassword": [["nobody"], ["a", "b"], [LONG], [NOT_UTF8]],
     "hosts": [["extra"], ["--json=x"]],
     "self_check": [["extra"]],
     "check_host": [["extra"]],
@@ -55,7 +56,15 @@ HOSTILE: dict[str, list[list[str]]] = {
     "flush": [["extra"], ["--no-input", "--database", "nope"]],
 }
 # Those that stop at a database without tables; the others make one, or say it among other things.
-NEED_TABLES = ("explain", "create_token", "create_join_token", "join_tokens", "hosts", "check_host")
+NEED_TABLES = (
+    "explain",
+    "changepassword",
+    "create_token",
+    "create_join_token",
+    "join_tokens",
+    "hosts",
+    "check_host",
+)
 
 
 def run(folder: Path, *words: str) -> tuple[int, str]:

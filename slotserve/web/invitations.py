@@ -26,7 +26,7 @@ ON_A_PAGE = 50
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """Invitations, the newest first; a new one's link is shown in the answer to its making alone."""
+    """Invitations, the newest first; a new one's link is in the answer to its making alone."""
     form = InviteForm(request.POST or None)
     link = _invited(request, form) if form.is_valid() else None
     now = clock.database_now()
