@@ -147,6 +147,41 @@ def test_the_page_that_asks_for_the_second_factor_has_the_looks(alice: User) -> 
     assert client.get("/tokens/").status_code == 302
 
 
+def seen(client: Client, path: str) -> str:
+    """A page that is there, with nothing wrong in its markup."""
+    answer = client.get(path)
+    assert (path, answer.status_code) == (path, 200)
+    page = answer.content.decode()
+    assert (path, objections(page)) == (path, [])
+    return page
+
+
+def test_pages_of_a_key_have_the_looks(alice: User) -> None:
+    client = logged_in()
+    data = {"name": "Master key", "credential": {}}
+    key = Authenticator.objects.create(user=alice, type=Authenticator.Type.WEBAUTHN, data=data)
+    for action in ("edit", "remove"):
+        seen(client, f"/accounts/2fa/webauthn/keys/{key.pk}/{action}/")
+    seen(client, "/accounts/2fa/webauthn/")
+
+
+def test_who_has_no_password_is_asked_by_a_code_and_may_set_one() -> None:
+    user = builders.person("bob", email="bob@example.org")
+    EmailAddress.objects.create(user=user, email=user.email, verified=True, primary=True)
+    user.set_unusable_password()
+    user.save()
+    client = Client()
+    client.force_login(user)
+    seen(client, "/accounts/reauthenticate/code/")
+    asked = client.post("/accounts/reauthenticate/code/", {"recipient": user.email})
+    assert asked["Location"] == "/accounts/reauthenticate/code/confirm/"
+    seen(client, "/accounts/reauthenticate/code/confirm/")
+    code = re.search(r"^([A-Z]{4}-[A-Z]{4})$", str(mail.outbox[0].body), re.M)
+    assert code is not None
+    assert client.post("/accounts/reauthenticate/code/confirm/", {"code": code[1]})["Location"]
+    seen(client, "/accounts/password/set/")
+
+
 def test_closed_sign_up_says_how_to_get_an_account() -> None:
     page = Client().get("/accounts/signup/").content.decode()
     assert "Ask an administrator for an invitation" in page
@@ -227,7 +262,10 @@ def test_who_forgot_the_password_is_sent_a_link(db: None) -> None:
     assert "Send the link" in page
     answer = Client().post("/accounts/password/reset/", {"email": "ada@example.org"}, follow=True)
     assert "A mail is on its way" in answer.content.decode()
-    assert mail.outbox[0].to == ["ada@example.org"]
+    sent = mail.outbox[0]
+    assert (sent.to, sent.subject) == (["ada@example.org"], "[SlotServe] Password Reset Email")
+    assert str(sent.body).startswith("You're receiving this email")
+    assert str(sent.body).rstrip().endswith("SlotServe, testserver")
 
 
 def test_without_a_mail_server_nobody_is_told_to_wait_for_mail(
