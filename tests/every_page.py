@@ -12,8 +12,9 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from playwright.sync_api import Page
 
 from bookings.models import Booking, Policy, Series, State
-from lanes import announcements, clock
+from lanes import announcements, clock, notices
 from lanes.models import Lane, ModelFile, Outcome, Preset, TestLoad
+from lanes.notices import News
 from lanes.refusals import Refusal
 from notices import endpoint_services, links
 from notices.models import Link
@@ -184,6 +185,7 @@ def made(scale: Scale = SMALL) -> Site:
     announcements.announce(
         text="Maintenance on Friday.", level="info", starts_at=None, ends_at=None, actor=morgan
     )
+    _tell(member, morgan)
     clients = {
         NOBODY: Client(headers=HOST),
         MEMBER: _client(member),
@@ -206,6 +208,7 @@ def _parts(member: User, administrator: User) -> dict[str, object]:
         actor=administrator, now=now,
     )  # fmt: skip
     assert not isinstance(endpoint, Refusal), endpoint
+    endpoint_services.send_test(endpoint[0], actor=administrator, now=now)
     test = TestLoad.objects.create(
         lane=Lane.objects.get(slug="atlas-0"), revision=preset.revisions.latest("number"),
         asked_at=now, asked_by=administrator, outcome=Outcome.PASSED, ended_at=now,
@@ -223,6 +226,19 @@ def _parts(member: User, administrator: User) -> dict[str, object]:
         "file": ModelFile.objects.earliest("pk").pk,
         "person": member.pk,
     }
+
+
+def _tell(member: User, administrator: User) -> None:
+    """Each has notices that are not read, in all their parts: about a booking, with advice."""
+    lane, now = Lane.objects.get(slug="atlas-0"), clock.database_now()
+    booking = Booking.objects.filter(owner=member, end__gt=now, state=State.CONFIRMED)
+    about = booking.earliest("start").pk
+    news = [
+        News("failed:1", "failed", "It does not load.", "Lower -c.", lane=lane, booking=about),
+        News("disk:1", "disk", "The disk is nearly full."),
+    ]
+    for each in news:
+        notices.tell_people([member, administrator], each, now)
 
 
 def _client(person: User) -> Client:

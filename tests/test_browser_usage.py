@@ -77,8 +77,8 @@ def test_charts_are_drawn_from_their_tables_in_the_theme(windows: Windows) -> No
     page.get_by_role("button", name="Switch between light and dark").click()
     expect(chart.locator("canvas")).to_have_count(1)
     assert page.evaluate(HAS_COLOUR, ["hours-table", GREEN])
-    expect(page.get_by_role("region", name="Hours a day").locator("tbody tr")).to_have_count(2)
-    expect(page.get_by_role("region", name="By Lane").get_by_role("row")).to_contain_text(
+    expect(page.get_by_role("group", name="Hours a day").locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_role("group", name="By Lane").get_by_role("row")).to_contain_text(
         ["Lane", "fast"]
     )
 

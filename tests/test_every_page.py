@@ -51,7 +51,7 @@ QUERIES = {
     "catalogue": HEAD + 11,
     # presets, lanes, cards, estimates, requests, tests, servers (2), loads, revisions:
     "preset": HEAD + 10,
-    "notices": HEAD + 1,  # how many notices: none
+    "notices": HEAD + 3,  # notices and how many, bookings
     "preferences": HEAD + 2,  # preference, browsers
     "once": 2,  # link, clock
     "playground": HEAD + 3,  # clock, bookings, lanes
@@ -86,7 +86,7 @@ QUERIES = {
     "follow-invitation": 2,  # clock, invitations
     "maintenance": HEAD + 3,  # clock, maintenance, lanes
     "webhooks": HEAD + 1,  # endpoints
-    "webhook": HEAD + 2,  # endpoints, how many deliveries: none
+    "webhook": HEAD + 3,  # endpoints, deliveries and how many
     # clock, the database (4), guards of the audit trail (2), migrations, lanes, hosts:
     "self-check": HEAD + 10,
     "account_login": 1,  # sign-on
