@@ -64,9 +64,7 @@ class Teller:
 
     def band(self, band: Band) -> str:
         """What goes on in a band."""
-        start, end = (
-            self._local(at).time().isoformat("seconds") for at in (band.start, band.end)
-        )
+        start, end = (self._local(at).time().isoformat("seconds") for at in (band.start, band.end))
         return self._bands[band.kind] % {"preset": band.preset, "start": start, "end": end}
 
     def _wall(self, moment: datetime) -> str:
