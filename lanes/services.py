@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from lanes import audit, clock, ticks
+from lanes import audit, audit_words, clock, ticks
 from lanes.archived import archived_objection
 from lanes.events import add_event
 from lanes.gpus import inventory, nvml
@@ -18,7 +18,7 @@ from lanes.locking import one_edit_at_a_time
 from lanes.models import Gpu, Host, Lane, Preset, Subject
 from lanes.refusals import Refusal
 from lanes.validation import not_administrator, refusal_of
-from wire.words import said
+from wire.words import said, together
 
 
 class LaneWish(TypedDict, total=False):
@@ -77,11 +77,13 @@ def save_lane(lane: Lane | None, *, actor: User | None, **wish: Unpack[LaneWish]
     row.save()
     if gpus is not None and set(gpus) != set(row.gpus.all()):
         row.gpus.set(gpus)
-        changed.append("GPUs")
+        changed.append("gpus")
     if not lane:
         _tell(row, actor, said("made this lane"))
     elif changed:
-        _tell(row, actor, said("changed {what}", what=", ".join(changed)))
+        names = audit_words.FIELDS[Subject.LANE]
+        what = together(", ", (said(names[each]) for each in changed))
+        _tell(row, actor, said("changed {what}", what=what))
     audit.note(
         "lane.changed" if lane else "lane.made",
         actor,
@@ -126,7 +128,7 @@ def _take_over(row: Lane, wish: LaneWish) -> list[str]:
     for name, value in said.items():
         if name == "host" or getattr(row, name) != value:
             setattr(row, name, value)
-            changed.append(name.replace("_", " "))
+            changed.append(name)
     row.name = row.name or row.slug
     return [name for name in changed if name not in {"slug", "host"}]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django.utils import timezone
-from django.utils.formats import date_format
+from django.utils.formats import date_format, get_format
 from django.utils.translation import gettext, pgettext
 
 from wire.words import Reader, kept_of, retold
@@ -15,7 +15,10 @@ def told(sentence: str, kept: Mapping[str, object] | None, name: Callable[[str],
 
     `kept` is what `wire.words.kept_of` gave when it was written; `name` says a person's name.
     """
-    return retold(kept, Reader(gettext, moment, name, day, slot)) if kept else sentence
+    if not kept:
+        return sentence
+    point = get_format("DECIMAL_SEPARATOR")
+    return retold(kept, Reader(gettext, moment, name, day, slot, point))
 
 
 def tell(sentence: str) -> str:

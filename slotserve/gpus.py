@@ -1,7 +1,7 @@
 """What people and programs are shown of cards: readings, who is on them, a day of a lane. Reads."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -87,6 +87,17 @@ def cards(gpus: QuerySet[Gpu], now: datetime) -> list[CardView]:
     """These cards with their newest readings, by host and index; two queries."""
     rows = gpus.select_related("host", "state").defer(None).prefetch_related("lanes")
     return [_view(gpu, now) for gpu in rows.order_by("host__name", "state__number", "uuid")]
+
+
+def without_names(card: CardView) -> CardView:
+    """The card for those who are no administrators: what a machine's processes are called and whose
+    they are is not every member's to know."""
+    if card.processes is None:
+        return card
+    hidden = (
+        replace(each, holder=replace(each.holder, user="", command="")) for each in card.processes
+    )
+    return replace(card, processes=tuple(hidden))
 
 
 def drivers(hosts: Iterable[Host]) -> dict[int, HostGpus]:

@@ -20,6 +20,7 @@ class Stream:
     is_held: bool = False
     is_cut: bool = False
     ending: str = "stop"
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._head(200, "text/event-stream")
         self.end_headers()
         for piece in answer.pieces:
-            self._event({"choices": [{"index": 0, "delta": {"content": piece}}]})
+            choice = {"index": 0, "delta": {"content": piece}}
+            self._event({"choices": [choice], "model": answer.model})
         if answer.is_held:
             readable, _, _ = select.select([self.connection], [], [], HOLD_SECONDS)
             if readable and not self.connection.recv(1):

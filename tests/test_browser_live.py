@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
-from lanes.models import Lane, Phase
+from lanes.models import Lane, LoadRecord, Phase
 from tests import browser_pages as pages
 from tests import builders
 from tests.browser_pages import Windows
@@ -151,3 +151,19 @@ def test_what_is_to_be_pasted_follows_what_the_lane_is_to_run(windows: Windows, 
     pages.order(lane, builders.preset("large"), "loading large for the slot")
     expect(example).to_contain_text('"model": "large"')
     expect(page.get_by_label("Anthropic")).to_contain_text('model="large"')
+
+
+def test_a_load_appears_in_the_picture_and_what_was_opened_stays_open(
+    windows: Windows, lane: Lane
+) -> None:
+    page = windows.open(builders.person("alice"))
+    revision = builders.preset("small-2").current
+    record = {"lane": lane, "revision": revision, "generation": 1, "succeeded": True}
+    LoadRecord.objects.create(**record, seconds=3.0, started_at=builders.NOON)
+    page.goto("/lanes/demo/")
+    page.get_by_text("As a table").click()
+    expect(page.locator("figure.loads tbody tr")).to_have_count(1)
+    LoadRecord.objects.create(**record, seconds=4.5, started_at=builders.NOON)
+    page.evaluate("htmx.trigger('#live', 'now')")
+    expect(page.locator("figure.loads rect")).to_have_count(2)
+    expect(page.get_by_role("cell", name="4.5")).to_be_visible()

@@ -202,6 +202,32 @@ def test_a_loading_model_is_waited_for(page: Page, gateway: FakeGateway, windows
     windows.forgive("503")
 
 
+def test_a_refused_lane_keeps_its_question_while_the_other_still_answers(
+    page: Page, gateway: FakeGateway, windows: Windows
+) -> None:
+    gateway.script = [Refusal(429, "rate_limited", retry_after=1), Stream(("Once",), is_held=True)]
+    page.get_by_label("Beside it").select_option("second")
+    ask(page, "Hi")
+    box = page.locator(".turn-refusal")
+    expect(page.locator(".turn-text").filter(has_text="Once")).to_be_visible()
+    box.get_by_role("button", name="Try again").click()
+    expect(box).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    box.get_by_role("button", name="Try again").click()
+    expect(page.locator(".turn-text").filter(has_text="Hello there.")).to_be_visible()
+    expect(box).to_have_count(0)
+    windows.forgive("429")
+
+
+def test_the_pane_names_the_model_that_answered(page: Page, gateway: FakeGateway) -> None:
+    badge = page.get_by_role("region", name="demo").locator(".badge")
+    expect(badge).to_have_text("model-demo")
+    gateway.script = [Stream(("Hi",), model="another")]
+    ask(page, "Hi")
+    expect(badge).to_have_text("another")
+
+
 def test_waiting_for_a_load_can_be_stopped(
     page: Page, gateway: FakeGateway, windows: Windows
 ) -> None:

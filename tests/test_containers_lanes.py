@@ -189,7 +189,12 @@ def test_an_engine_that_hangs_holds_up_its_own_lanes_alone(
         told = LaneEvent.objects.filter(lane=lane, kind="refused")
         return any("Docker Engine does not answer" in each.sentence for each in told)
 
+    def is_kept_for_other_languages() -> bool:
+        (event,) = LaneEvent.objects.filter(lane=lane, kind="refused")
+        return event.words["values"]["trouble"]["text"].startswith("the Docker Engine does not")
+
     fleet.until(is_told, SECONDS)
+    assert is_kept_for_other_languages()
     fleet.until(lambda: looked_at(other, "ready"), SECONDS)
     assert asked_in == {"containers"}  # no look has waited for it
     assert Runtime.objects.filter(lane=lane).count() == 1  # silence is not "nothing is left"

@@ -55,8 +55,28 @@ def test_a_lane_s_page_shows_its_cards_and_who_is_on_them(
         text = page(member, address)
         assert "NVIDIA GeForce RTX 4090" in text
         assert "11.0 GiB of 24.0 GiB in use · 73 % busy · 251 W · 61 °C" in text
-        assert f"pid {stranger} of " in text
+        assert f'another program <span class="text-secondary">pid {stranger} · 11.0 GiB' in text
         assert "no lane's</span>" in text
+
+
+def test_administrators_alone_are_told_whose_processes_they_are_and_what_they_run(
+    lane: Lane, driver: FakeDriver, moment: Moment, member: Client, stranger: int
+) -> None:
+    driver.hold((stranger, GIB))
+    poll(moment, 2)
+    administrator = Client()
+    administrator.force_login(builders.administrator())
+    (known,) = administrator.get("/api/v1/lanes/big/gpus/").json()[0]["processes"]
+    assert known["command"]
+    assert known["user"]
+    for address in ("/lanes/big/", "/lanes/big/gpus/"):
+        assert f"<code>{known['command']}</code>" in page(administrator, address)
+        assert f"pid {stranger} of {known['user']}" in page(administrator, address)
+        assert f"<code>{known['command']}</code>" not in page(member, address)
+    for address in ("lanes/big/gpus/", "gpus/GPU-a/"):
+        answer = member.get(f"/api/v1/{address}").json()
+        (hidden,) = (answer[0] if isinstance(answer, list) else answer)["processes"]
+        assert hidden == known | {"command": "", "user": ""}
 
 
 def test_a_process_is_being_found_out_until_two_clean_polls(
@@ -98,11 +118,12 @@ def test_a_lane_without_cards_has_no_gpu_part(moment: Moment, member: Client) ->
 
 
 def test_commands_of_processes_cannot_write_html(
-    lane: Lane, moment: Moment, member: Client
+    lane: Lane, moment: Moment, client: Client
 ) -> None:
+    client.force_login(builders.administrator())
     process = {"pid": 1, "ticks": 5, "user": "<b>", "command": "<script>", "memory_bytes": 5}
     GpuState.objects.create(gpu=lane.gpus.get(), read_at=moment.now, processes=[process])
-    text = page(member, "/lanes/big/gpus/")
+    text = page(client, "/lanes/big/gpus/")
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
 
@@ -218,6 +239,17 @@ def test_rest_shows_a_day_by_minutes(
     assert [row["minute"] for row in rows] == ["2030-01-15T12:00:00Z", "2030-01-15T12:01:00Z"]
     assert (rows[0]["used_bytes"], rows[0]["samples"]) == (5 * GIB, 11)
     assert rows[0]["power_watts"] == 30.0
+
+
+def test_rest_shows_a_week_by_five_minutes(
+    lane: Lane, driver: FakeDriver, moment: Moment, member: Client
+) -> None:
+    driver.change(used=5 * GIB)
+    poll(moment, 13)
+    (row,) = member.get("/api/v1/lanes/big/gpu-history/?days=7").json()
+    assert (row["minute"], row["used_bytes"]) == ("2030-01-15T12:00:00Z", 5 * GIB)
+    refused = member.get("/api/v1/lanes/big/gpu-history/?days=8")
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid")
 
 
 def test_cards_are_on_the_hosts_page_for_administrators(

@@ -15,7 +15,16 @@ from bookings.models import Booking, Status
 from gateway.models import UsageDay, UsageDueDay, UsageRecord
 from gateway.usage_tables import Question, held_without_computing
 from lanes import clock
-from lanes.models import GpuState, Lane, LaneMinute, LaneStretch, Order, Runtime
+from lanes.models import (
+    GpuState,
+    Lane,
+    LaneEvent,
+    LaneMinute,
+    LaneStretch,
+    LoadRecord,
+    Order,
+    Runtime,
+)
 from lanes.models.gpus import STRETCHES_KEPT
 from lanes.refusals import Refusal
 from notices.models import Delivery
@@ -45,6 +54,17 @@ def test_some_slots_are_over_some_are_on_and_some_ahead() -> None:
     now = clock.database_now()
     found = {booking.status(now) for booking in Booking.objects.all()}
     assert {Status.ENDED, Status.IN_PROGRESS, Status.UPCOMING, Status.CANCELLED} <= found
+
+
+def test_a_lane_s_history_tells_the_loads_that_were_measured() -> None:
+    seed(SMALL, "")
+    told = {
+        round(event.words["values"]["seconds"], 3)
+        for event in LaneEvent.objects.filter(kind="ready")
+    }
+    measured = {round(each, 3) for each in LoadRecord.objects.values_list("seconds", flat=True)}
+    assert told
+    assert told <= measured
 
 
 def test_usage_is_worked_out_by_day_and_some_bookings_are_idle() -> None:

@@ -139,6 +139,39 @@ def test_administrators_set_the_default() -> None:
     assert lane.default_preset is None
 
 
+def test_an_edit_is_told_in_the_readers_words() -> None:
+    lane, preset = builders.lane("here"), builders.preset("small")
+    client = signed_in("administrator")
+    assert posted(client, default_preset=preset.slug) == 302
+    assert "administrator changed default preset." in shown(client)
+    german = client.get("/lanes/here/history/", headers={"Accept-Language": "de"})
+    assert "administrator hat geändert: Standard-Preset." in german.content.decode()
+    assert lane.events.count() == 1
+
+
+def test_a_choice_is_told_in_the_readers_language_and_zone() -> None:
+    builders.lane("here")
+    client = signed_in("administrator")
+    client.cookies["zone"] = "Europe/Vienna"
+    answer = client.post(
+        "/lanes/here/choose/",
+        {"preset": "", "until": "2099-01-15T13:00"},
+        headers={"Accept-Language": "de"},
+        follow=True,
+    )
+    text = answer.content.decode()
+    assert "nichts (entladen) bis 15. Jan 2099 13:00 CET" in text
+
+
+def test_loads_come_along_when_the_lane_is_asked_for_anew() -> None:
+    lane, preset = builders.lane("here"), builders.preset("small")
+    loaded(lane, preset, 10.0)
+    part = signed_in("member").get("/lanes/here/", headers={"HX-Request": "true"})
+    text = part.content.decode()
+    assert '<div class="card-body" id="lane-loads-shown" hx-swap-oob="morph">' in text
+    assert text.count("<rect") == 1
+
+
 def test_what_cannot_be_the_default_is_refused() -> None:
     lane = builders.lane("here")
     builders.preset("far", model_file=builders.model_file(host=builders.host("far")))

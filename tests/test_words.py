@@ -58,6 +58,8 @@ def test_groups_stand_at_numbers() -> None:
 def test_numbers_keep_their_format() -> None:
     words = said("after {seconds:.1f} s", seconds=1.25)
     assert (words, again(words)) == ("after 1.2 s", "after 1.2 s")
+    reader = Reader(str, str, point=",")
+    assert retold(json.loads(json.dumps(kept_of(words))), reader) == "after 1,2 s"
 
 
 def test_what_was_joined_by_hand_is_plain() -> None:

@@ -81,13 +81,14 @@ class Words(str):
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Who reads: how a text with places is in their language, and how they are told a moment, a
-    person's name, which stands at one of PEOPLE, a moment with its date, and a slot."""
+    person's name, which stands at one of PEOPLE, a moment with its date, a slot, and a number."""
 
     translate: Callable[[str], str]
     moment: Callable[[datetime], str]
     name: Callable[[str], str] = str
     day: Callable[[datetime], str] = str
     slot: Callable[[datetime, datetime], str] = "{} \N{EN DASH} {}".format
+    point: str = "."  # of a number's decimals
 
 
 def said(text: str, /, *groups: Value, **values: Value) -> Words:
@@ -165,7 +166,20 @@ def _values(kept: Mapping[str, object]) -> Mapping[str, object]:
     return values if isinstance(values, Mapping) else {}
 
 
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number that is written as the reader writes it, by the text's own format."""
+
+    value: float
+    point: str
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec).replace(".", self.point)
+
+
 def _read(place: str, value: object, reader: Reader) -> object:
+    if isinstance(value, float):
+        return _Number(value, reader.point)
     if not isinstance(value, Mapping):
         return reader.name(value) if place in PEOPLE and isinstance(value, str) else value
     if "moment" in value:

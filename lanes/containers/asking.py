@@ -82,7 +82,7 @@ def _asked(lanes: set[int]) -> str:
         try:
             _clear(lane_pk)
         except ContainerError as error:
-            return str(error)
+            return error.words
         except Exception:
             log.exception("containers not seen lane=%s", lane_pk)
     return ""

@@ -17,6 +17,7 @@ from docker.models.containers import Container
 from docker.types import DeviceRequest, LogConfig, Mount
 
 from lanes.containers.order import ContainerOrder
+from wire.words import said, together
 
 CALL_SECONDS = 30
 ENDLESS_SECONDS = 20 * 86_400  # for waiting and following; as much as poll takes
@@ -26,14 +27,18 @@ CALLS_THAT_FAIL = (DockerException, requests.RequestException)
 
 
 class ContainerError(Exception):
-    """A sentence that says what is wrong and what to do."""
+    """What is wrong and what to do: `words`, of `wire.words.said`."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.words = words
 
 
 @contextmanager
 def connected(socket: str, seconds: int = CALL_SECONDS) -> Iterator[docker.DockerClient]:
     """A connection to the engine at this socket's path; seconds are for one call."""
     if not is_socket(socket):
-        raise _no_answer(socket, "there is no such socket")
+        raise _no_answer(socket, said("there is no such socket"))
     try:
         client = _client(socket, _api_version(socket, seconds), seconds)
     except CALLS_THAT_FAIL as error:
@@ -85,10 +90,11 @@ def create(client: docker.DockerClient, order: ContainerOrder) -> Container:
             log_config=LogConfig(type="json-file", config={"max-size": "8m", "max-file": "2"}),
         )
     except ImageNotFound as error:
-        words = f"the image {order.image} is not on this host: docker pull {order.image}"
-        raise ContainerError(words) from error
+        words = "the image {image} is not on this host: docker pull {image}"
+        raise ContainerError(said(words, image=order.image)) from error
     except CALLS_THAT_FAIL as error:
-        raise ContainerError(f"the container could not be made: {_short(error)}") from error
+        words = said("the container could not be made: {why}", why=_short(error))
+        raise ContainerError(words) from error
 
 
 def start(container: Container) -> None:
@@ -96,7 +102,8 @@ def start(container: Container) -> None:
     try:
         container.start()
     except CALLS_THAT_FAIL as error:
-        raise ContainerError(f"the container could not be started: {_short(error)}") from error
+        words = said("the container could not be started: {why}", why=_short(error))
+        raise ContainerError(words) from error
 
 
 def ours(client: docker.DockerClient, filters: Mapping[str, list[str]]) -> list[Container]:
@@ -104,7 +111,8 @@ def ours(client: docker.DockerClient, filters: Mapping[str, list[str]]) -> list[
     try:
         return list(client.containers.list(all=True, filters={**filters}, ignore_removed=True))
     except CALLS_THAT_FAIL as error:
-        raise ContainerError(f"the containers could not be listed: {_short(error)}") from error
+        words = said("the containers could not be listed: {why}", why=_short(error))
+        raise ContainerError(words) from error
 
 
 def remove(containers: Sequence[Container], seconds: float = REMOVE_SECONDS) -> None:
@@ -112,7 +120,7 @@ def remove(containers: Sequence[Container], seconds: float = REMOVE_SECONDS) -> 
     deadline = time.monotonic() + seconds
     stuck = [trouble for container in containers if (trouble := _remove_one(container, deadline))]
     if stuck:
-        raise ContainerError("; ".join(stuck))
+        raise ContainerError(together("; ", stuck))
 
 
 def _remove_one(container: Container, deadline: float) -> str:
@@ -124,7 +132,11 @@ def _remove_one(container: Container, deadline: float) -> str:
             return ""
         except CALLS_THAT_FAIL as error:  # such as: its removal is under way
             if time.monotonic() > deadline:
-                return f"the container {container.name} cannot be removed: {_short(error)}"
+                return said(
+                    "the container {container} cannot be removed: {why}",
+                    container=str(container.name),
+                    why=_short(error),
+                )
         time.sleep(_POLL_SECONDS)
 
 
@@ -135,10 +147,13 @@ def send(container: Container, signal_name: str) -> None:
 
 
 def _no_answer(socket: str, reason: str) -> ContainerError:
-    return ContainerError(
-        f"the Docker Engine does not answer at {socket} ({reason}): start it, let this user reach "
-        "its socket, or set SLOTSERVE_DOCKER_SOCKET"
+    words = said(
+        "the Docker Engine does not answer at {socket} ({reason}): start it, let this user reach "
+        "its socket, or set SLOTSERVE_DOCKER_SOCKET",
+        socket=socket,
+        reason=reason,
     )
+    return ContainerError(words)
 
 
 def _mounts(order: ContainerOrder) -> list[Mount]:

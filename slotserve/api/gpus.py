@@ -12,17 +12,18 @@ from rest_framework.views import APIView
 
 from gateway.models import Scope
 from lanes import clock
-from lanes.gpus import history
-from lanes.models import Gpu, Lane, LaneMinute
+from lanes.models import Gpu, Lane
 from slotserve import gpus
+
+HIDDEN = "empty for all but administrators"
 
 
 class GpuProcessSerializer(serializers.Serializer[gpus.CardProcess]):
     """A process on a card. `lane`: whose server it is of; null and `is_outsider`: no lane's."""
 
     pid = serializers.IntegerField(source="holder.pid")
-    user = serializers.CharField(source="holder.user")
-    command = serializers.CharField(source="holder.command")
+    user = serializers.CharField(source="holder.user", help_text=HIDDEN)
+    command = serializers.CharField(source="holder.command", help_text=HIDDEN)
     memory_bytes = serializers.IntegerField(source="holder.memory_bytes", allow_null=True)
     is_compute = serializers.BooleanField(source="holder.is_compute")
     lane = serializers.SerializerMethodField()
@@ -61,19 +62,23 @@ class GpuReadingSerializer(serializers.Serializer[gpus.CardView]):
     processes = GpuProcessSerializer(many=True, allow_null=True)
 
 
-class LaneMinuteSerializer(serializers.ModelSerializer[LaneMinute]):
-    """One minute: the most memory, the mean of the rest."""
+class LaneMinuteSerializer(serializers.Serializer[gpus.Minute]):
+    """One minute, or five: the most memory, the mean of the rest."""
 
-    class Meta:
-        model = LaneMinute
-        fields = (
-            "minute",
-            "used_bytes",
-            "outside_bytes",
-            "utilisation",
-            "power_watts",
-            "samples",
-        )
+    minute = serializers.DateTimeField()
+    used_bytes = serializers.IntegerField()
+    outside_bytes = serializers.IntegerField()
+    utilisation = serializers.FloatField(allow_null=True)
+    power_watts = serializers.FloatField(allow_null=True)
+    samples = serializers.IntegerField()
+
+
+class HistoryQuerySerializer(serializers.Serializer[Any]):
+    """How far back."""
+
+    days = serializers.ChoiceField(
+        (1, 7), default=1, help_text="1: a day, by minutes; 7: a week, by five minutes"
+    )
 
 
 class GpuViewSet(viewsets.GenericViewSet[Gpu]):
@@ -88,12 +93,13 @@ class GpuViewSet(viewsets.GenericViewSet[Gpu]):
     def list(self, request: Request) -> Response:
         """Every card."""
         page = self.paginate_queryset(self.get_queryset()) or []
-        return self.get_paginated_response(_shown(Gpu.objects.filter(pk__in=[g.pk for g in page])))
+        found = Gpu.objects.filter(pk__in=[gpu.pk for gpu in page])
+        return self.get_paginated_response(_shown(found, request))
 
     def retrieve(self, request: Request, uuid: str) -> Response:
         """One card."""
         card = get_object_or_404(Gpu, uuid=uuid)
-        return Response(_shown(Gpu.objects.filter(pk=card.pk))[0])
+        return Response(_shown(Gpu.objects.filter(pk=card.pk), request)[0])
 
 
 class LaneGpusView(APIView):
@@ -104,22 +110,28 @@ class LaneGpusView(APIView):
     @extend_schema(responses=GpuReadingSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
         """What the lane's cards do now, and who is on them; empty: the lane runs on the CPU."""
-        return Response(_shown(get_object_or_404(Lane, slug=slug).gpus.all()))
+        return Response(_shown(get_object_or_404(Lane, slug=slug).gpus.all(), request))
 
 
 class LaneGpuHistoryView(APIView):
-    """A day of one lane's cards."""
+    """A day or a week of one lane's cards."""
 
     read_scope = Scope.READ
 
-    @extend_schema(responses=LaneMinuteSerializer(many=True))
+    @extend_schema(parameters=[HistoryQuerySerializer], responses=LaneMinuteSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """The last 24 hours by minutes, oldest first; minutes that nobody read are missing."""
+        """The last days, oldest first; times in which nobody read are missing."""
         lane = get_object_or_404(Lane, slug=slug)
-        minutes = history.of_lane(lane, clock.database_now())
-        return Response(LaneMinuteSerializer(minutes, many=True).data)
+        asked = HistoryQuerySerializer(data=request.query_params)
+        asked.is_valid(raise_exception=True)
+        is_week = asked.validated_data["days"] > 1
+        rows_of = gpus.week_of_lane if is_week else gpus.day_of_lane
+        rows = rows_of(lane, clock.database_now())
+        return Response(LaneMinuteSerializer(rows, many=True).data)
 
 
-def _shown(found: QuerySet[Gpu]) -> list[Any]:
+def _shown(found: QuerySet[Gpu], request: Request) -> list[Any]:
     cards = gpus.cards(found, clock.database_now())
+    if not request.user.is_staff:
+        cards = [gpus.without_names(card) for card in cards]
     return [GpuReadingSerializer(card).data for card in cards]

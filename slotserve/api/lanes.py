@@ -18,6 +18,7 @@ from gateway.models import Scope
 from lanes import clock, log_reading, services
 from lanes.models import Lane
 from lanes.refusals import Refusal
+from lanes.telling import tell
 from slotserve.api import lane_logs
 from slotserve.api import lane_serializers as shapes
 from slotserve.api.bodies import check_empty
@@ -86,7 +87,7 @@ class LaneViewSet(viewsets.GenericViewSet[Lane]):
             {
                 "preset": preset.slug if preset else None,
                 "ends_at": made.ends_at,
-                "detail": made.words,
+                "detail": tell(made.words),
             }
         )
 

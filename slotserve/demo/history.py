@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -40,7 +41,8 @@ def make_history(demo: Demo, company: Company) -> None:
     over = [pair for pair in zip(bookings, loads, strict=True) if pair[0].end <= demo.now]
     _save(Runtime, (_run(booking, load) for booking, load in over))
     _save(UsageRecord, _requests(demo, company, bookings, tokens))
-    _save(LaneEvent, (event for booking in bookings for event in _events(demo, booking)))
+    events = (_events(demo, booking, load) for booking, load in zip(bookings, loads, strict=True))
+    _save(LaneEvent, chain.from_iterable(events))
     for lane in company.lanes:
         _save(LaneMinute, _minutes(demo, company, lane, bookings))
         _save(LaneStretch, _stretches(demo, company, lane, bookings))
@@ -143,19 +145,15 @@ def _request(
     )
 
 
-def _events(demo: Demo, booking: Booking) -> Iterator[LaneEvent]:
-    """Of the last days: loading, ready, and the end."""
-    if booking.start < demo.now - timedelta(days=3):
+def _events(demo: Demo, booking: Booking, load: LoadRecord) -> Iterator[LaneEvent]:
+    """Of the last days' loads that succeeded: loading, and ready."""
+    if booking.start < demo.now - timedelta(days=3) or not load.succeeded:
         return
-    preset = sure(booking.preset).slug
-    early = booking.start - timedelta(minutes=3)
+    preset, ready_at = sure(booking.preset).slug, load.started_at + timedelta(seconds=load.seconds)
+    ready = said("{preset} is ready after {seconds:.1f} s", preset=preset, seconds=load.seconds)
     for at, kind, sentence in (
-        (early, "order", said("loading {preset}", preset=preset)),
-        (
-            booking.start - timedelta(minutes=1),
-            "ready",
-            said("{preset} is ready after {seconds:.1f} s", preset=preset, seconds=41.3),
-        ),
+        (load.started_at, "order", said("loading {preset}", preset=preset)),
+        (ready_at, "ready", ready),
     ):
         yield LaneEvent(
             lane=booking.lane, at=at, kind=kind, sentence=sentence, words=kept_of(sentence)

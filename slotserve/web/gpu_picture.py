@@ -8,7 +8,8 @@ from datetime import datetime, tzinfo
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from lanes.gpus.room import size
+from lanes.gpus import room
+from slotserve.amounts import as_written
 from slotserve.gpus import Minute
 
 HEIGHT = 100
@@ -110,12 +111,16 @@ def _words(minutes: Sequence[Minute], total_bytes: int, zone: tzinfo, scale: Sca
     most = max(minutes, key=lambda minute: minute.used_bytes)
     at = date_format(most.minute.astimezone(zone), "H:i" if scale == OF_A_DAY else "D H:i")
     words = _("At most %(used)s of %(total)s in use, at %(time)s")
-    values = {"used": size(most.used_bytes), "total": size(total_bytes), "time": at}
+    values = {"used": _size(most.used_bytes), "total": _size(total_bytes), "time": at}
     said = [words % values]
     use = [minute.utilisation for minute in minutes if minute.utilisation is not None]
     if use:
         said.append(_("%(percent).0f %% busy on average") % {"percent": sum(use) / len(use)})
     outside = max(minute.outside_bytes for minute in minutes)
     if outside:
-        said.append(_("up to %(size)s held by processes of no lane") % {"size": size(outside)})
+        said.append(_("up to %(size)s held by processes of no lane") % {"size": _size(outside)})
     return "; ".join(said) + "."
+
+
+def _size(amount: int) -> str:
+    return as_written(room.size(amount))

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.cache import caches
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -18,6 +19,7 @@ from slotserve.live.reading import cards_digest
 from slotserve.live.state import digest_of
 from slotserve.overview import lanes_for_people
 from slotserve.web.access import members_only
+from slotserve.web.answers import member
 from slotserve.web.gpu_picture import OF_A_DAY, OF_A_WEEK, Picture, Scale, draw
 
 DAY, WEEK = 24, 7 * 24
@@ -29,7 +31,8 @@ WINDOWS = (1, 6, DAY, WEEK)  # hours; a day is kept by minutes, a week by five
 def lane_gpus(request: HttpRequest, slug: str) -> HttpResponse:
     """What the lane's cards do now, and who is on them."""
     lane = get_object_or_404(lanes_for_people(), slug=slug)
-    return render(request, "_gpus.html", cards_context(lane, clock.database_now()))
+    context = cards_context(lane, clock.database_now(), member(request))
+    return render(request, "_gpus.html", context)
 
 
 @members_only
@@ -47,10 +50,12 @@ def hours_of(request: HttpRequest) -> int:
     return next((hours for hours in WINDOWS if str(hours) == asked), DAY)
 
 
-def cards_context(lane: Lane, now: datetime) -> dict[str, Any]:
+def cards_context(lane: Lane, now: datetime, viewer: User) -> dict[str, Any]:
     """What the fragment of cards is made of."""
     driver = gpus.drivers([lane.host]).get(lane.host_id)
     cards = gpus.cards_of_lane(lane, now)
+    if not viewer.is_staff:
+        cards = [gpus.without_names(card) for card in cards]
     digest = cards_digest((card.gpu for card in cards), now)
     return {"lane": lane, "cards": cards, "cards_digest": digest, "driver": driver}
 

@@ -16,6 +16,7 @@ from lanes.log_reading import may_read
 from lanes.maintenance import not_over
 from lanes.models import Lane
 from lanes.refusals import Refusal
+from lanes.telling import tell
 from slotserve.live.reading import lanes_digest
 from slotserve.overview import lanes_for_people, overviews, recent_events
 from slotserve.web.access import members_only, staff_required
@@ -86,7 +87,7 @@ def choose(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_valid():
         made = choices.choose(found, actor=member(request), **form.cleaned_data)
         if not isinstance(made, Refusal):
-            messages.success(request, _("Chosen: %(made)s.") % {"made": made.words})
+            messages.success(request, _("Chosen: %(made)s.") % {"made": tell(made.words)})
             return redirect("lane", slug)
         form.add_error(None, made.words)
     return _page(request, found, form, now)
@@ -166,10 +167,12 @@ def _page(
         context["maintenance"] = not_over(now, [lane.pk])
         names = {"auto_id": "maintenance_%s", "initial": {"lanes": [lane.pk]}}
         context["maintenance_form"] = LaneMaintenanceForm(**names)
-    template = "_lane.html" if request.htmx else "lane.html"  # type: ignore[attr-defined]
+    is_news = bool(request.htmx)  # type: ignore[attr-defined]
+    template = "_lane.html" if is_news else "lane.html"
+    context |= {"loads": loads_of(lane, LOADS_SHOWN), "is_news": is_news}
     if template == "lane.html":
-        context["loads"] = loads_of(lane, LOADS_SHOWN)
         context |= {"may_read": may_read(member(request)), "no_run": Shown(None)}
     if template == "lane.html" and lane.gpus.all():
-        context |= cards_context(lane, now) | day_context(lane, now, hours_of(request))
+        context |= cards_context(lane, now, member(request))
+        context |= day_context(lane, now, hours_of(request))
     return render(request, template, context, status=400 if form.errors or default else 200)

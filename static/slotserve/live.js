@@ -23,6 +23,11 @@
   const asked = new WeakMap(); // part: the digests that were last asked for, and when
   let stream = null, tries = 0, timers = {}, isWhole = false, heardAt = 0;
 
+  // What a reader has opened stays open when its part is asked for anew.
+  window.Idiomorph.defaults.callbacks.beforeAttributeUpdated = function (name, element) {
+    return name !== "open" || element.localName !== "details";
+  };
+
   // --- The stream ------------------------------------------------------------------------------
   function connect() {
     clearTimeout(timers.again);

@@ -116,10 +116,10 @@ window.Playground = (function () {
   }
 
   // Asks once and hands on what comes: onPart(kind, text), kind "content" or "reasoning". Answers
-  // {tokens, firstMs, streamMs, ending}; Refused, or an AbortError when `signal` stops it.
+  // {tokens, firstMs, streamMs, ending, model}; Refused, or an AbortError when `signal` stops it.
   async function ask(url, body, signal, onPart) {
     const asked = performance.now();
-    const found = { tokens: 0, firstMs: null, streamMs: 0, ending: "" };
+    const found = { tokens: 0, firstMs: null, streamMs: 0, ending: "", model: "" };
     const answer = await answerOf(url, body, signal);
     if (!answer.ok) throw await refusalOf(answer);
     let parts = 0;
@@ -139,6 +139,7 @@ window.Playground = (function () {
           onPart(kind, text);
         }
         if (choice && choice.finish_reason) { found.ending = choice.finish_reason; isWhole = true; }
+        found.model = event.model || found.model;
         if (event.usage) found.tokens = event.usage.completion_tokens || 0;
       }
     } catch (error) {
