@@ -58,11 +58,11 @@ def test_some_slots_are_over_some_are_on_and_some_ahead() -> None:
 
 def test_a_lane_s_history_tells_the_loads_that_were_measured() -> None:
     seed(SMALL, "")
-    told = {
-        round(event.words["values"]["seconds"], 3)
-        for event in LaneEvent.objects.filter(kind="ready")
+    told = set(LaneEvent.objects.filter(kind="ready").values_list("sentence", flat=True))
+    loads = LoadRecord.objects.filter(succeeded=True).select_related("revision__preset")
+    measured = {
+        f"{load.revision.preset.slug} is ready after {load.seconds:.1f} s" for load in loads
     }
-    measured = {round(each, 3) for each in LoadRecord.objects.values_list("seconds", flat=True)}
     assert told
     assert told <= measured
 

@@ -127,7 +127,7 @@ class LaneGpuHistoryView(APIView):
         is_week = asked.validated_data["days"] > 1
         rows_of = gpus.week_of_lane if is_week else gpus.day_of_lane
         rows = rows_of(lane, clock.database_now())
-        return Response(LaneMinuteSerializer(rows, many=True).data)
+        return Response([LaneMinuteSerializer(row).data for row in rows])
 
 
 def _shown(found: QuerySet[Gpu], request: Request) -> list[Any]:
