@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from multiprocessing.synchronize import Barrier
@@ -267,7 +267,8 @@ def insert_past_the_service(number: int, barrier: Barrier, day: datetime) -> lis
     return answers
 
 
-SCENARIOS: dict[str, Callable[[int, Barrier, datetime], list[dict[str, Any]]]] = {
+Scenario = Callable[[int, Barrier, datetime], list[dict[str, Any]]]
+SCENARIOS: dict[str, Scenario] = {
     work.__name__: work
     for work in (
         book_one_slot,
@@ -330,10 +331,10 @@ def prepare_waiting(lane: Lane, day: datetime) -> None:
         wait(owner=member(number), wanted=wanted)
 
 
-def run(scenario: str, number: int, barrier: Barrier, day: datetime, answers: Any) -> None:
+def run(scenario: Scenario, number: int, barrier: Barrier, day: datetime, answers: Any) -> None:
     """One process."""
     try:
-        answers.put(SCENARIOS[scenario](number, barrier, day))
+        answers.put(scenario(number, barrier, day))
     except BaseException as error:
         barrier.abort()
         answers.put([{"code": f"{type(error).__name__}: {error}"}])
@@ -342,15 +343,20 @@ def run(scenario: str, number: int, barrier: Barrier, day: datetime, answers: An
         connections.close_all()
 
 
-def main(scenario: str) -> None:
-    """Run one scenario and print what came of it."""
+def main(
+    name: str,
+    scenarios: Mapping[str, Scenario] = SCENARIOS,
+    equip: Callable[[str, datetime], None] = lambda name, day: None,
+) -> None:
+    """Run one scenario and print what came of it. `equip` adds to what all have."""
     day = (clock.database_now() + timedelta(days=2)).replace(microsecond=0)
-    prepare(scenario, day)
+    prepare(name, day)
+    equip(name, day)
     connections.close_all()
     fork = multiprocessing.get_context("fork")
     barrier, queue = fork.Barrier(PROCESSES, timeout=60), fork.SimpleQueue()
     processes = [
-        fork.Process(target=run, args=(scenario, number, barrier, day, queue))
+        fork.Process(target=run, args=(scenarios[name], number, barrier, day, queue))
         for number in range(PROCESSES)
     ]
     for process in processes:

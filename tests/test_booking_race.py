@@ -44,9 +44,9 @@ class Database:
         }
         self._python("manage.py", "migrate", "-v0", "--skip-checks")
 
-    def race(self, scenario: str) -> dict[str, Any]:
+    def race(self, scenario: str, module: str = "tests.booking_race") -> dict[str, Any]:
         """Every answer, and what the table holds in the end."""
-        outcome: dict[str, Any] = json.loads(self._python("-m", "tests.booking_race", scenario))
+        outcome: dict[str, Any] = json.loads(self._python("-m", module, scenario))
         return outcome
 
     def _python(self, *arguments: str) -> str:
