@@ -98,6 +98,7 @@ def test_claims_are_the_confirmed_bookings_that_are_not_over_at_most_three() -> 
     builders.booking(lane=lane, start=at(-60))  # over at noon: ends are not included
     builders.booking(lane=lane, start=at(60), state="pending")
     builders.booking(lane=lane, start=at(180), state="cancelled")
+    builders.booking(lane=lane, start=at(120), state="held", held_until=at(10))
     builders.booking(start=at(0))  # another lane's
     ours = [builders.booking(lane=lane, start=at(m)) for m in (300, 0, 480, 600)]
 

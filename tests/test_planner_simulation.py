@@ -1,4 +1,8 @@
-"""Simulated days: noisy loads, failing presets, people who change their minds; no target flaps."""
+"""Simulated days: noisy loads, failing presets, people who change their minds; no target flaps.
+
+Not in them: pins of revisions (tests/test_planning_pins.py), and what the waitlist holds, which the
+planner is never told of (tests/test_facts.py).
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

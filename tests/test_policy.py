@@ -139,6 +139,13 @@ def test_a_day_that_gets_no_more_is_not_told() -> None:
     assert codes(rules, replace(later, end=at(tomorrow + 61))) == ["day_full"]
 
 
+def test_a_week_that_gets_no_more_is_not_told() -> None:
+    before = held(60, 180)
+    rules = Rules(week_hours=1)
+    assert codes(rules, claim(90, 210, before=before)) == []
+    assert codes(rules, claim(90, 211, before=before)) == ["week_full"]
+
+
 def test_a_night_of_the_change_counts_real_hours() -> None:
     start = datetime(2026, 10, 25, 1, 0, tzinfo=BERLIN).astimezone(UTC)
     end = datetime(2026, 10, 25, 4, 0, tzinfo=BERLIN).astimezone(UTC)

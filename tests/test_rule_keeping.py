@@ -1,14 +1,15 @@
 """What rules do as time passes: bookings expire that nobody approved, and end that nobody uses."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
-from bookings import services
+from bookings import rule_keeping, services, settling
 from bookings.models import Booking, Lapse, Policy, State, Status
 from bookings.rule_keeping import (
     Silence,
@@ -39,6 +40,17 @@ def owner() -> User:
     return builders.person("owner")
 
 
+def between(monkeypatch: pytest.MonkeyPatch, deed: Callable[[], object]) -> None:
+    """Have somebody do this after the look and before the lock."""
+    hold = settling.hold
+
+    def held(booking: Booking, actor: User) -> object:
+        deed()
+        return hold(booking, actor)
+
+    monkeypatch.setattr(rule_keeping, "hold", held)
+
+
 class TestPending:
     """A booking that waits for approval does so only as long as the rules allow."""
 
@@ -67,6 +79,21 @@ class TestPending:
     def test_one_that_was_approved_meanwhile_stays(self, booking: Booking, moment: Moment) -> None:
         done(services.approve(booking, actor=builders.administrator()))
         assert expire_pending(moment.set(400)) == 0
+
+    def test_one_that_is_approved_after_the_look_stays(
+        self, booking: Booking, moment: Moment, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        approve = partial(services.approve, booking, actor=builders.administrator())
+        between(monkeypatch, approve)
+        assert expire_pending(moment.set(120)) == 0
+        booking.refresh_from_db()
+        assert booking.state == State.CONFIRMED
+
+    def test_one_that_was_moved_waits_anew(self, booking: Booking, moment: Moment) -> None:
+        moment.set(100)
+        Booking.objects.update(asked_at=moment.now)
+        assert expire_pending(moment.set(219)) == 0
+        assert expire_pending(moment.set(220)) == 1
 
     def test_what_expired_is_asked_for_anew_and_not_restored(
         self, booking: Booking, owner: User, moment: Moment
@@ -118,6 +145,22 @@ class TestNoShows:
         Policy.objects.update(day_hours=4)
         assert code(ask(lane, owner, start=at(300), end=at(310))) == "rules_broken"
 
+    def test_a_slot_that_nobody_came_for_is_beside_no_other(
+        self, booking: Booking, lane: Lane, owner: User, moment: Moment
+    ) -> None:
+        Policy.objects.update(max_minutes=240)
+        served(booking, ready=0)
+        release_no_shows(moment.set(60), all_silent)
+        assert code(ask(lane, owner, start=at(60), end=at(300))) == ""
+
+    def test_a_slot_that_was_released_is(
+        self, booking: Booking, lane: Lane, owner: User, moment: Moment
+    ) -> None:
+        Policy.objects.update(max_minutes=240)
+        moment.set(60)
+        done(services.release(booking, actor=owner))
+        assert code(ask(lane, owner, start=at(60), end=at(300))) == "rules_broken"
+
     def test_it_counts_from_its_start_where_the_model_was_warm(
         self, booking: Booking, moment: Moment
     ) -> None:
@@ -132,6 +175,15 @@ class TestNoShows:
         assert release_no_shows(moment.set(200), all_silent) == 0
         booking.refresh_from_db()
         assert booking.first_request_at == at(3)
+
+    def test_who_comes_after_the_look_has_come(
+        self, booking: Booking, moment: Moment, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        served(booking, ready=0)
+        between(monkeypatch, lambda: note_first_requests({booking.pk: at(29)}))
+        assert release_no_shows(moment.set(30), all_silent) == 0
+        booking.refresh_from_db()
+        assert (booking.end, booking.lapse) == (at(240), "")
 
     def test_whoever_is_given_it_in_progress_is_to_come_too(
         self, booking: Booking, moment: Moment

@@ -176,6 +176,11 @@ class TestBooking:
         answer = made(book_series(owner=owner, asked=asked))
         assert {each.state for each in answer.bookings} == {State.PENDING}
 
+    def test_an_administrators_waits_for_nobody(self, asked: AskedSeries) -> None:
+        Policy.objects.create(approval="always")
+        found = judged_ones(preview(owner=builders.administrator(), asked=asked))
+        assert {each.is_asked for each in found} == {False}
+
     def test_what_touches_one_of_its_own_waits_for_approval_as_it_was_told(
         self, owner: User, asked: AskedSeries
     ) -> None:

@@ -270,6 +270,11 @@ class TestConfirming:
         Policy.objects.create(approval="always")
         assert done(waitlist.confirm(hold, actor=hold.owner)).state == State.PENDING
 
+    def test_an_administrators_waits_for_no_approval(self, hold: Booking) -> None:
+        Policy.objects.create(approval="always")
+        User.objects.filter(pk=hold.owner_id).update(is_staff=True)
+        assert done(waitlist.confirm(hold, actor=hold.owner)).state == State.CONFIRMED
+
     def test_not_confirmed_it_passes_to_the_next(
         self, hold: Booking, lane: Lane, moment: Moment
     ) -> None:
@@ -344,6 +349,10 @@ class TestWaiting:
         refused = waitlist.leave(waiting, actor=owner)
         assert isinstance(refused, Refusal)
         assert refused.code == "wrong_state"
+
+    def test_an_administrator_may_end_it(self, lane: Lane) -> None:
+        waiting = wait("ada", lane)
+        assert isinstance(waitlist.leave(waiting, actor=builders.administrator()), Waiting)
 
     def test_a_window_that_began_before_begins_now(self, lane: Lane) -> None:
         assert wait("ada", lane, opens=at(-60)).opens == at(0)

@@ -157,6 +157,12 @@ def test_why_it_needs_approval_is_said(lane: Lane, rules: dict[str, Any], words:
     assert (words in found) if words else found == ""
 
 
+def test_administrators_are_told_of_no_approval(lane: Lane) -> None:
+    Policy.objects.create(approval="always")
+    boss, asked = builders.administrator(), Asked(lane, None, at(60), at(120))
+    assert must_wait(asked, standing_of(boss, lane, at(0))) == ""
+
+
 def test_a_file_larger_than_the_gpu_memory_is_pointed_out(lane: Lane) -> None:
     large = builders.preset("large", model_file=builders.model_file(size_bytes=25 * 10**9))
     assert "Larger than GPU memory" not in outlook_of(lane, large)  # the CPU has no such limit
