@@ -161,3 +161,11 @@ def test_what_is_told_of_a_booking_no_longer_holds_for_who_has_given_it_away() -
     assert not still_holds(*told, hers, at(0), 1)
     assert still_holds("decision_needed", "x", facts(owner=2), at(0), 1) is False  # it is decided
     assert still_holds("transferred", "x", hers, at(0), 1)
+
+
+@pytest.mark.parametrize(("event", "minutes"), [("starting", -5), ("ending", 55), ("warm", -5)])
+def test_reminders_are_for_whoever_has_it_when_they_are_sent(event: str, minutes: float) -> None:
+    given = facts(owner=2, is_warm=event == "warm", was=was(owner=2))
+    (key,) = [each.key for each in due(given, at(minutes)) if each.event == event]
+    holds = [still_holds(event, key, given, at(minutes), reader) for reader in (1, 2)]
+    assert holds == [False, True]

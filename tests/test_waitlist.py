@@ -228,6 +228,21 @@ class TestHolding:
         Lane.objects.update(enabled=False)
         assert offer_freed(at(0)) == 0
 
+    def test_a_lane_that_is_disabled_is_passed_over_for_another(
+        self, lane: Lane, owner: User
+    ) -> None:
+        other = builders.lane("other")
+        booked(other, owner, start=at(0), end=at(90))
+        wait("ada", lane, other)
+        Lane.objects.filter(pk=lane.pk).update(enabled=False)
+        assert offer_freed(at(0)) == 1
+        assert Booking.objects.get(state=State.HELD).lane == other
+
+    def test_a_hold_does_not_outlast_its_slot(self, lane: Lane) -> None:
+        wait("ada", lane, minutes=5, opens=at(0))
+        assert offer_freed(at(0)) == 1
+        assert Booking.objects.get(state=State.HELD).held_until == at(5)
+
     def test_with_nobody_waiting_one_look_is_all(
         self, lane: Lane, django_assert_num_queries: Any
     ) -> None:
