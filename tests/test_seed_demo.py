@@ -31,6 +31,7 @@ from notices.models import Delivery
 from slotserve.demo.scale import Scale
 from slotserve.demo.seeding import seed
 from tests import builders
+from tests.gpu_cast import GIB
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 SMALL = Scale(lanes=7, members=5, bookings=60, days=7, requests=3)
@@ -46,6 +47,9 @@ def test_it_makes_as_much_as_was_asked_for() -> None:
     assert LaneMinute.objects.count() == 7 * 1440
     assert LaneStretch.objects.count() >= 7 * (STRETCHES_KEPT - 1)
     assert GpuState.objects.exists()
+    for state in GpuState.objects.all():  # what is used is held by somebody
+        held = sum(process["memory_bytes"] for process in state.processes or ())
+        assert (state.used_bytes or 0) - held <= GIB
     assert guards_present()
 
 

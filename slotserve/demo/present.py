@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bookings.models import Booking, Kind, State
+from lanes.gpus.readings import Holder
+from lanes.gpus.stored import holders_to_json
 from lanes.models import (
     GpuState,
     HostGpus,
@@ -23,6 +25,7 @@ from slotserve.demo.company import Company
 from slotserve.demo.scale import Demo, sure
 from wire.words import At, Words, kept_of, said
 
+PIDS = 40_000
 OUT_OF_MEMORY = said("The GPU ran out of memory (it asked for {0} more).", "6.1 GiB")
 ADVICE = said("Lower -ngl or -c in the preset, or quantise the KV cache with -ctk and -ctv.")
 
@@ -151,7 +154,7 @@ def _server(demo: Demo, lane: Lane, doing: Doing) -> None:
         address="127.0.0.1",
         port=18100 + lane.pk,
         sealed_key="-",
-        pid=40_000 + lane.pk,
+        pid=PIDS + lane.pk,
         slots=4 if is_ready else None,
         context_length=8192 if is_ready else None,
         capabilities=["completion"] if is_ready else [],
@@ -176,14 +179,26 @@ def _cards(demo: Demo, company: Company, lane: Lane, doing: Doing) -> None:
     cards = list(lane.gpus.all())
     size = company.models[doing.target.pk].size_bytes if doing.target else 0
     is_busy = doing.booking is not None and doing.phase == Phase.READY
+    held = int(size * 1.15 / len(cards)) if cards and doing.phase else 0
     for number, gpu in enumerate(cards):
         GpuState.objects.create(
             gpu=gpu,
             read_at=demo.now,
             number=number,
-            used_bytes=min(int(size * 1.15 / len(cards)) + GIB // 2, gpu.memory_bytes),
+            used_bytes=min(held + GIB // 2, gpu.memory_bytes),
             utilisation=demo.dice.randint(58, 97) if is_busy else demo.dice.randint(0, 3),
             power_watts=demo.dice.uniform(170, 290) if is_busy else 24.0,
             temperature=demo.dice.randint(58, 74) if is_busy else 36,
-            processes=[],
+            processes=holders_to_json([_server_of(lane, held)] if held else []),
         )
+
+
+def _server_of(lane: Lane, held: int) -> Holder:
+    return Holder(
+        pid=PIDS + lane.pk,
+        ticks=1,
+        user="slotserve",
+        command="llama-server",
+        memory_bytes=held,
+        lane=lane.slug,
+    )
