@@ -455,6 +455,21 @@ def test_the_editor_begins_one_and_its_page_tells(lane: Lane) -> None:
     assert "stopped" in client.get("/administration/presets/small/").content.decode()
 
 
+def test_its_page_leads_back_to_what_was_typed(lane: Lane) -> None:
+    preset = builders.preset("small", arguments=["-c", "4096"])
+    draft = drafted(preset, "-c", "512")
+    test = test_loads.begin(lane, draft, actor=builders.administrator())
+    assert isinstance(test, TestLoad), test
+    client = signed_in("administrator")
+    back = f"/administration/presets/small/?revision={draft.number}"
+    assert f'href="{back}"' in client.get(f"/administration/tests/{test.pk}/").content.decode()
+    text = client.get(back).content.decode()
+    assert text.count("-c 512") == 2  # in the form, and in the command beside it
+    for number in ("7", "x", "²", "9" * 40):
+        answer = client.get(f"/administration/presets/small/?revision={number}")
+        assert "-c 4096" in answer.content.decode()
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from lanes.catalogue.offering import suggested_slug, taken_names
 from lanes.engines.options import MOST_SLOTS
 from lanes.engines.well_formed import MOST_IMAGE, join_line, split_line
-from lanes.models import Engine, Gpu, Host, Lane, ModelFile, Preset, slug_validator
+from lanes.models import Engine, Gpu, Host, Lane, ModelFile, Preset, PresetRevision, slug_validator
 from lanes.refusals import Refusal
 from slotserve.web.fields import GpuField, ModelFileField, PresetField, StyledForm
 
@@ -193,9 +193,14 @@ class PresetForm(StyledForm):
     )
 
     def __init__(
-        self, *args: Any, preset: Preset | None, initial: Any = None, **kwargs: Any
+        self,
+        *args: Any,
+        preset: Preset | None,
+        revision: PresetRevision | None = None,
+        initial: Any = None,
+        **kwargs: Any,
     ) -> None:
-        initial = self.initial_of(preset) if preset else initial
+        initial = self.initial_of(preset, revision) if preset else initial
         super().__init__(*args, initial=initial, **kwargs)
         self._is_new = preset is None
         if preset and preset.current:
@@ -207,9 +212,9 @@ class PresetForm(StyledForm):
         self.fields["slug"].disabled = not self._is_new
 
     @staticmethod
-    def initial_of(preset: Preset) -> dict[str, Any]:
-        """The form's values for a preset's newest revision."""
-        revision = preset.current
+    def initial_of(preset: Preset, revision: PresetRevision | None = None) -> dict[str, Any]:
+        """The form's values for one of a preset's revisions, or its newest."""
+        revision = revision or preset.current
         if revision is None:
             return {"slug": preset.slug, "name": preset.name}
         environment = "\n".join(f"{k}={v}" for k, v in revision.environment.items())

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from lanes import presets
-from lanes.models import Preset
+from lanes.models import Preset, PresetRevision
 from lanes.preset_notes import notes_of_host
 from lanes.refusals import Refusal
 from lanes.telling import tell
@@ -18,15 +18,20 @@ from slotserve.preset_page import newest_tests
 from slotserve.web.access import staff_required
 from slotserve.web.administration_forms import PresetForm
 from slotserve.web.answers import member
-from slotserve.web.preset_preview import of_form, of_preset
+from slotserve.web.preset_preview import of_form, of_preset, of_revision
+
+MOST_DIGITS = 9
 
 
 @staff_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """Make a preset, or give one a new revision."""
+    """Make a preset, or give one a new revision: `?revision=` begins with what that one says."""
     preset = _preset(slug)
-    form = PresetForm(request.POST or None, preset=preset, initial=request.GET.dict())
+    begun = _revision(preset, request.GET.get("revision", ""))
+    form = PresetForm(
+        request.POST or None, preset=preset, revision=begun, initial=request.GET.dict()
+    )
     if form.is_valid():
         saved = presets.save_preset(actor=member(request), **form.cleaned_data)
         if not isinstance(saved, Refusal):
@@ -36,7 +41,8 @@ def edit(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 messages.warning(request, note)
             return redirect("edit-preset", saved.revision.preset.slug)
         form.add_error(None, saved.words)
-    return editor(request, form, preset)
+    beside = of_revision(begun) if begun and not form.is_bound else {}
+    return editor(request, form, preset, **beside)
 
 
 @staff_required
@@ -67,6 +73,19 @@ def typed(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 def _preset(slug: str | None) -> Preset | None:
     wanted = Preset.objects.select_related("current__model_file__host__llama_server")
     return get_object_or_404(wanted, slug=slug) if slug else None
+
+
+def _revision(preset: Preset | None, number: str) -> PresetRevision | None:
+    """That one of the preset, such as a draft that was tested; None: its newest."""
+    if (
+        preset is None
+        or not number.isascii()
+        or not number.isdecimal()
+        or len(number) > MOST_DIGITS
+    ):
+        return None
+    wanted = preset.revisions.select_related("preset", "model_file__host__llama_server")
+    return wanted.filter(number=number).first()
 
 
 def editor(

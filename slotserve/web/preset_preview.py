@@ -36,11 +36,12 @@ def of_form(form: PresetForm, lane: str) -> dict[str, Any]:
 
 def of_preset(preset: Preset) -> dict[str, Any]:
     """What the page shows before anything is typed."""
-    if preset.current is None:
-        return {}
-    return _shown(
-        preset.current, tuple(preset.current.told_notes), lanes_of(preset.current.model_file)
-    )
+    return of_revision(preset.current) if preset.current else {}
+
+
+def of_revision(revision: PresetRevision) -> dict[str, Any]:
+    """The same of one that is kept."""
+    return _shown(revision, tuple(revision.told_notes), lanes_of(revision.model_file))
 
 
 def lanes_of(file: ModelFile) -> list[Lane]:
