@@ -12,7 +12,15 @@ from gateway.shares import Shares, shares_of
 from gateway.usage_day_rows import TIMES
 from gateway.usage_facts import busy_times, held, ready_times
 from gateway.usage_forgetting import is_known_by_day_alone
-from lanes.models import PresetRevision
+from lanes.models import PresetRevision, Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A model that was ready in a booking's time, with its arguments, and for how many seconds."""
+
+    revision: PresetRevision
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +34,7 @@ class Receipt:
     refused: int
     prompt_tokens: int
     completion_tokens: int
-    revision: PresetRevision | None  # what ran, with its arguments; None: a whole GPU, or nothing
+    ran: tuple[Ran, ...]  # the booked model, what was loaded instead of it, a default in its place
 
     @property
     def is_final(self) -> bool:
@@ -35,8 +43,8 @@ class Receipt:
 
 
 def receipt_of(booking: Booking, now: datetime) -> Receipt:
-    """The receipt at `now`; four queries. One that never was in progress held no time. Of one whose
-    requests are forgotten it is what its days have kept."""
+    """The receipt at `now`; four queries. One that never was in progress held no time and
+    ran nothing. Of one whose requests are forgotten it is what its days have kept."""
     first, last = booking.active_from, min(booking.end, now)
     if is_known_by_day_alone(booking, now):
         days = UsageDay.objects.filter(booking_id_for=booking.pk)
@@ -46,8 +54,8 @@ def receipt_of(booking: Booking, now: datetime) -> Receipt:
     else:
         counted = UsageRecord.objects.filter(booking_id_for=booking.pk).aggregate(**_OF_RECORDS)
         shares = _shares(booking, first, last)
-    revision = _revision(booking)
-    return Receipt(booking=booking, at=now, shares=shares, revision=revision, **counted)
+    ran = _ran(booking, first, last)
+    return Receipt(booking=booking, at=now, shares=shares, ran=ran, **counted)
 
 
 # In the order of PersonUse.
@@ -95,7 +103,16 @@ def _shares(booking: Booking, first: datetime, last: datetime) -> Shares:
     )
 
 
-def _revision(booking: Booking) -> PresetRevision | None:
-    """The one that was pinned when the slot's model was ordered."""
-    pinned = PresetRevision.objects.filter(pk=booking.pinned_revision_id or 0)
-    return pinned.select_related("preset", "model_file").first()
+def _ran(booking: Booking, first: datetime, last: datetime) -> tuple[Ran, ...]:
+    """In the order in which each was ready first."""
+    if booking.state != State.CONFIRMED or booking.kind != Kind.MODEL:
+        return ()
+    alive = Q(ended_at=None) | Q(ended_at__gt=first)
+    servers = Runtime.objects.filter(alive, lane=booking.lane_id, ready_at__lt=last)
+    found: dict[PresetRevision, float] = {}
+    for server in servers.select_related("revision__preset").order_by("ready_at", "pk"):
+        end = min(server.term_at or last, server.ended_at or last, last)
+        seconds = (end - max(server.ready_at or end, first)).total_seconds()
+        if seconds > 0:
+            found[server.revision] = found.get(server.revision, 0.0) + seconds
+    return tuple(Ran(revision, seconds) for revision, seconds in found.items())

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from bookings.models import Booking, BookingShare, Kind, State, Status
 from bookings.policy_words import length_words
-from gateway.receipts import PersonUse, Receipt, receipt_of, use_by_person
+from gateway.receipts import PersonUse, Ran, Receipt, receipt_of, use_by_person
 from lanes.models import LaneEvent
 from lanes.secret_names import MASK, is_secret
 from slotserve.overview import LaneOverview, lanes_for_people, overviews
@@ -46,7 +46,7 @@ class BookingView:
     events: tuple[LaneEvent, ...]
     receipt: Receipt | None
     uses: tuple[PersonUse, ...]
-    flags: str  # of what ran, as this person may see them
+    ran: tuple[tuple[Ran, str], ...]  # each with its flags, as this person may see them
 
     @property
     def is_open(self) -> bool:
@@ -112,7 +112,7 @@ def view_of(booking: Booking, viewer: User, now: datetime) -> BookingView:
         events=tuple(_events(booking)[:EVENTS_SHOWN]),
         receipt=receipt,
         uses=tuple(each for each in uses if row.is_changeable or each.name == viewer.username),
-        flags=flags_shown(receipt, viewer) if receipt else "",
+        ran=tuple((each, flags_shown(each, viewer)) for each in receipt.ran) if receipt else (),
     )
 
 
@@ -125,9 +125,9 @@ def _events(booking: Booking) -> QuerySet[LaneEvent]:
     return LaneEvent.objects.filter(about)
 
 
-def flags_shown(receipt: Receipt, viewer: User) -> str:
+def flags_shown(ran: Ran, viewer: User) -> str:
     """The arguments of what ran; what may tell of the host, or is secret, for administrators."""
-    given = receipt.revision.arguments if receipt.revision else []
+    given = ran.revision.arguments
     return " ".join(given if viewer.is_staff else masked(given))
 
 

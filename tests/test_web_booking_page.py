@@ -207,7 +207,10 @@ def test_guests_are_refused_what_is_not_theirs(booking: Booking) -> None:
 
 
 def test_the_receipt_tells_who_asked_for_what(lane: Lane, owner: User) -> None:
-    held = made(lane, -2, pinned_revision=lane.default_preset and lane.default_preset.current)
+    held = made(lane, -2)
+    assert lane.default_preset is not None
+    pages.order(lane, lane.default_preset)
+    pages.runtime(lane, lane.default_preset, Phase.READY, ready_at=held.start)
     guest = builders.person("guest")
     held.shares.create(member=guest, added_at=held.start)
     record(held, prompt_tokens=1200, completion_tokens=34)
