@@ -293,10 +293,10 @@ def test_a_look_costs_a_fixed_number_of_queries(
     lane: Lane, django_assert_num_queries: Any, settings: Settings
 ) -> None:
     """Lanes, cards of lanes, orders, choices, maintenance, runtimes (two), events that say nothing
-    starts, claims, failures, announcements, events and bookings (two), hosts, join tokens, unread;
-    and with the check sessions and users."""
+    starts, claims, failures, announcements, events, bookings and who waits (three), hosts, join
+    tokens, unread; and with the check sessions and users."""
     visitors = [Visitor(1, "s", "p", is_staff=False), Visitor(2, "t", "p", is_staff=True)]
     for number in range(3):
         builders.lane(f"more-{number}")
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(20):
         look(visitors, is_check=True)

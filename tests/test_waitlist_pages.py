@@ -392,14 +392,30 @@ class TestRest:
         assert APIClient().get(URL).status_code == 401
 
 
-def test_my_bookings_show_a_new_hold_without_a_reload(
-    client: Client, lane: Lane, owner: User
+@pytest.mark.parametrize("address", ["/bookings/", "/waitlist/"])
+def test_a_new_hold_is_shown_without_a_reload(
+    client: Client, lane: Lane, owner: User, address: str
 ) -> None:
-    before = client.get("/bookings/").content.decode()
+    before = client.get(address).content.decode()
     assert f'data-live="bookings" data-live-digest="{bookings_digest()}"' in before
     hold = hold_for(owner)
     assert f'data-live-digest="{bookings_digest()}"' not in before, "the page is told of it"
-    part = client.get("/bookings/", headers={"HX-Request": "true"}).content.decode()
+    part = client.get(address, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in part
     assert f'data-live-digest="{bookings_digest()}"' in part
     assert f"/bookings/{hold.pk}/confirm/" in part
+
+
+def test_places_that_others_leave_are_shown_without_a_reload(lane: Lane, owner: User) -> None:
+    """Leaving is no event of a lane."""
+    first, second = (signed_in(builders.person(name)) for name in ("ada", "bo"))
+    for each in (first, second):
+        each.post(URL, wish(), format="json")
+    page = Client()
+    page.force_login(User.objects.get(username="bo"))
+    before = page.get("/waitlist/").content.decode()
+    assert "place 2" in before
+    mine = Waiting.objects.get(owner__username="ada")
+    first.delete(f"{URL}{mine.pk}/")
+    assert f'data-live-digest="{bookings_digest()}"' not in before
+    assert "place 1" in page.get("/waitlist/").content.decode()

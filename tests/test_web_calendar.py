@@ -262,8 +262,8 @@ def test_a_month_asks_the_same_of_any_number(
         book(builders.lane(), 60 * number, 60 * number + 50)
     member.get("/calendar/", MONTH)
     # Session, user, unread notices, announcements; lanes; one's own bookings, as those of all were
-    # read for the page before; the newest event and booking; maintenance.
-    with django_assert_num_queries(9):
+    # read for the page before; the newest event and booking, and who waits; maintenance.
+    with django_assert_num_queries(10):
         member.get("/calendar/", MONTH)
 
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db.models import Count, Max
 
-from bookings.models import Booking
+from bookings.models import Booking, Waiting
 from lanes import clock, ticks
 from lanes.announcements import in_force
 from lanes.models import Gpu, Host, JoinToken, LaneEvent, Notice
@@ -80,9 +80,12 @@ def cards_digest(cards: Iterable[Gpu], now: datetime) -> str:
 
 
 def bookings_digest() -> str:
-    """Of all bookings: what is done to one, or happens to a lane, adds an event; two queries."""
+    """Of all bookings, and of who waits for time: what is done to a booking, or happens to a lane,
+    adds an event; three queries."""
     events = LaneEvent.objects.aggregate(newest=Max("pk"))
-    return digest_of(events["newest"], Booking.objects.aggregate(newest=Max("pk"))["newest"])
+    waiting = Waiting.objects.aggregate(newest=Max("pk"), left=Max("left_at"))
+    newest = Booking.objects.aggregate(newest=Max("pk"))["newest"]
+    return digest_of(events["newest"], newest, waiting["newest"], waiting["left"])
 
 
 def barred(visitors: Collection[Visitor]) -> frozenset[Visitor]:

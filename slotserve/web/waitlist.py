@@ -19,6 +19,7 @@ from lanes import clock
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from slotserve.api.errors import STATUS_OF
+from slotserve.live.reading import bookings_digest
 from slotserve.web.access import came_from, members_only
 from slotserve.web.answers import leave_for, member, say
 from slotserve.web.fields import LocalDateTimeInput, StyledForm, next_quarter
@@ -92,6 +93,7 @@ class WaitForm(AskingForm, StyledForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
     """What the member waits for, each with its place, what is held, and a form to wait."""
+    digest = bookings_digest()  # before what is shown: what comes between is asked for anew
     now, user = clock.database_now(), member(request)
     if request.method == "POST" and "within" in request.POST:
         return wait(request)
@@ -110,10 +112,12 @@ def page(request: HttpRequest) -> HttpResponse:
         "places": waitlist.places_of(user, now),
         "held": rows(held.select_related("lane", "preset", "owner").order_by("start"), user, now),
         "back": request.path,
-        "most": waitlist.MOST,
+        "digest": digest,
     }
     status = STATUS_OF.get(refusal.code, 400) if refusal else 400 if form.errors else 200
-    return render(request, "waitlist.html", context, status=status)
+    is_part = request.htmx  # type: ignore[attr-defined]
+    template = "_waitlist.html" if is_part else "waitlist.html"
+    return render(request, template, context, status=status)
 
 
 def wait(request: HttpRequest) -> HttpResponse:
