@@ -141,6 +141,35 @@ def test_who_may_retry_finds_the_button_on_the_lane_s_page(
     assert ("Retry now" in client.get("/lanes/demo/").content.decode()) is is_shown
 
 
+@pytest.mark.parametrize("minutes", [-5, 5], ids=["in progress", "next"])
+def test_whose_slot_it_is_changes_the_model_and_others_book(
+    lane: Lane, preset: Preset, minutes: int
+) -> None:
+    pages.runtime(lane, preset, Phase.FAILED, reason="Boom.", ended_at=clock.database_now())
+    start = clock.database_now() + timedelta(minutes=minutes)
+    end = start + timedelta(hours=1)
+    owner = builders.person("owner")
+    booking = builders.booking(
+        lane=lane, owner=owner, preset=preset, start=start, end=end, original_end=end
+    )
+    change = f'href="/bookings/{booking.pk}/#other-model">Load something else<'
+    for person, is_own in ((owner, True), (builders.person("other"), False)):
+        client = Client()
+        client.force_login(person)
+        text = client.get("/").content.decode()
+        assert (change in text) is is_own
+        assert ("Book another model" in text) is not is_own
+
+
+def test_another_try_leads_back_to_the_page_it_was_asked_on(lane: Lane, preset: Preset) -> None:
+    pages.runtime(lane, preset, Phase.FAILED, reason="Boom.", ended_at=clock.database_now())
+    client = Client()
+    client.force_login(builders.administrator())
+    asked = client.post("/lanes/demo/retry/", {"next": "/bookings/7/"})
+    assert asked["Location"] == "/bookings/7/"
+    assert client.post("/lanes/demo/retry/", {"next": "//evil.test"})["Location"] == "/lanes/demo/"
+
+
 def test_the_api_tells_a_failure_in_its_parts(lane: Lane, preset: Preset) -> None:
     pages.runtime(
         lane,

@@ -19,7 +19,7 @@ from lanes.refusals import Refusal
 from lanes.telling import tell
 from slotserve.live.reading import lanes_digest
 from slotserve.overview import lanes_for_people, overviews, recent_events
-from slotserve.web.access import members_only, staff_required
+from slotserve.web.access import came_from, members_only, staff_required
 from slotserve.web.answers import member, say
 from slotserve.web.forms import ChooseForm, DefaultForm
 from slotserve.web.gpus import cards_context, day_context, hours_of
@@ -134,11 +134,11 @@ def set_default(request: HttpRequest, slug: str) -> HttpResponse:
 @members_only
 @require_POST
 def retry(request: HttpRequest, slug: str) -> HttpResponse:
-    """Try at once what failed."""
+    """Try at once what failed; then back to the page that has the button."""
     found = get_object_or_404(Lane, slug=slug)
     refusal = choices.retry(found, actor=member(request))
     say(request, refusal, _("It is tried again now."))
-    return redirect("lane", slug)
+    return redirect(came_from(request, reverse("lane", args=[slug])))
 
 
 def _page(
