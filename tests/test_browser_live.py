@@ -12,6 +12,7 @@ from tests import browser_pages as pages
 from tests import builders
 from tests.browser_pages import Windows
 from tests.running import eventually
+from tests.test_estimates import loaded
 
 pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
@@ -120,6 +121,22 @@ def test_a_page_that_was_frozen_shows_what_is_so_now(windows: Windows, lane: Lan
     card = page.get_by_role("article", name="demo")
     expect(card).to_contain_text("unloaded for maintenance")
     assert page.evaluate("window.isTheSame")
+
+
+def test_a_load_that_is_late_promises_no_minute(windows: Windows, lane: Lane) -> None:
+    """It goes on by itself between two fragments."""
+    assert lane.default_preset is not None
+    loaded(lane, lane.default_preset, minute=-60, seconds=60)
+    pages.runtime(lane, lane.default_preset, Phase.STARTING, age=10)
+    page = windows.open(builders.person("alice"))
+    page.clock.install()
+    page.goto("/")
+    card = page.get_by_role("article", name="demo")
+    page.clock.run_for(2000)
+    expect(card).to_contain_text("s left · ready at")
+    page.clock.run_for(60_000)
+    expect(card).to_contain_text("Takes longer than the usual 60 s")
+    expect(card.get_by_text("ready at")).to_be_hidden()
 
 
 def test_how_to_use_a_lane_is_told_over_the_overview(windows: Windows) -> None:

@@ -195,10 +195,12 @@
     bar.value = Math.max(share * 100, 0);
     const words = document.getElementById(bar.getAttribute("aria-describedby"));
     if (!words) return;
-    const left = Math.max(0, Math.round(Number(loadSeconds) - age));
+    const left = Math.max(1, Math.round(Number(loadSeconds) - age));
     const text = share < 0.99 ? words.dataset.left : words.dataset.over;
     const said = text.replace("{percent}", Math.round(share * 100)).replace("{seconds}", left);
     if (words.textContent !== said) words.textContent = said;
+    const minute = words.parentElement.querySelector("[data-load-eta]"); // when it is late, nobody knows
+    if (minute) minute.hidden = share >= 0.99;
   }
 
   function showUnread(count) {
