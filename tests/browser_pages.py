@@ -60,6 +60,7 @@ class Windows:
         width: int = DESK,
         scheme: str = "light",
         zone: str = ZONE,
+        is_touched: bool = False,
     ) -> Page:
         """A window with cookies of its own; logged in, when it is somebody's."""
         context = self.browser.new_context(
@@ -68,6 +69,7 @@ class Windows:
             color_scheme="dark" if scheme == "dark" else "light",
             timezone_id=zone,
             reduced_motion="reduce",
+            has_touch=is_touched,
         )
         context.set_default_timeout(WAIT_MS)
         if user is not None:

@@ -339,6 +339,24 @@ def test_only_rows_near_what_is_in_sight_are_drawn(
     expect(page.get_by_role("button", name="z00,")).to_be_focused()
 
 
+def test_paper_has_every_row_in_dark_ink(
+    windows: Windows, alice: User, lanes: list[Lane], day: datetime
+) -> None:
+    """Also those that are out of sight, which are drawn on the way to paper."""
+    for number in range(60):
+        booked(builders.lane(f"row-{number}"), alice, day, 9, 11)
+    page = windows.open(alice, scheme="dark")
+    page.goto(f"/calendar/?view=day&date={day:%Y-%m-%d}&as=picture")
+    expect(page.locator(".tl-event").first).to_be_visible()
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    expect(page.locator(".tl-event")).to_have_count(60)
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(24, 36, 51)"
+    expect(page.get_by_role("link", name="Book a slot")).to_be_hidden()
+    place = page.locator("#timeline")
+    assert place.evaluate("it => it.scrollHeight - it.clientHeight") <= 1
+
+
 def test_escape_lets_go_of_what_is_dragged(
     windows: Windows, alice: User, booking: Booking, day: datetime
 ) -> None:

@@ -2,13 +2,12 @@
 // wall clock shows them, and are taken as they are: a zone that changes its clocks has no say here.
 // A row is drawn when it comes near what is in sight, a few milliseconds of rows in a frame; what
 // lies under them (hours, the past, now) is one element each for all rows.
-// calendar.js reads and acts, calendar_keys.js moves the focus, calendar_drag.js drags: they share
-// slotserveCalendar.
+// calendar_ruler.js makes the line of hours, calendar.js reads and acts, calendar_keys.js moves the
+// focus, calendar_drag.js drags: they share slotserveCalendar.
 "use strict";
 
-window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
-
 (function (at) {
+  const { made } = at;
   const MINUTE = 60000, DAY = 86400000; // milliseconds
   // Minutes that a drag goes by, pixels of them, and of how many a line, a number and a day are.
   const SCALES = {
@@ -59,44 +58,10 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
     place.style.setProperty("--width", `${units * scale.width}px`);
     place.style.setProperty("--line", `${scale.line * scale.width}px`);
     place.style.setProperty("--day", `${(DAY / MINUTE / scale.minutes) * scale.width}px`);
-    place.replaceChildren(...(at.feed.lanes.length ? [ruler(), body()] : [made("empty", root.dataset.none)]));
+    const span = { first, units, scale, isWeek: at.feed.view === "week" };
+    place.replaceChildren(...(at.feed.lanes.length ? [at.ruler(span), body()] : [made("empty", root.dataset.none)]));
     place.dataset.view = at.feed.view;
   }
-
-  function made(name, words) {
-    const element = document.createElement("div");
-    element.className = name;
-    if (words !== undefined) element.textContent = words;
-    return element;
-  }
-
-  function ruler() {
-    const line = made("tl-head"), hours = made("tl-hours");
-    line.setAttribute("aria-hidden", "true"); // each booking says its times
-    const clock = new Intl.DateTimeFormat(language(), { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" });
-    for (let unit = 0; unit < units; unit += scale.label) {
-      const hour = made("tl-hour", clock.format(first + unit * scale.minutes * MINUTE));
-      hour.style.left = `${unit * scale.width}px`;
-      hours.append(hour);
-    }
-    line.append(made("tl-corner"), hours);
-    if (at.feed.view === "week") hours.append(...days());
-    return line;
-  }
-
-  function days() {
-    const day = new Intl.DateTimeFormat(language(), { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" });
-    return Array.from({ length: 7 }, function (_, number) {
-      const box = made("tl-day"), words = document.createElement("span");
-      words.textContent = day.format(first + number * DAY);
-      box.style.left = `${((number * DAY) / MINUTE / scale.minutes) * scale.width}px`;
-      box.append(words);
-      return box;
-    });
-  }
-
-  // As the server writes days: "30 Nov".
-  const language = () => document.documentElement.lang.replace(/^en$/, "en-GB");
 
   function body() {
     const both = made("tl-body"), names = made("tl-names"), tracks = made("tl-tracks");
@@ -309,6 +274,7 @@ window.slotserveCalendar = { feed: null, isDragging: false, focused: "" };
   }
 
   setInterval(() => at.feed && !document.hidden && markNow(), 20000);
+  window.addEventListener("beforeprint", () => rows.forEach(drawRow)); // paper has no frames
   const lanes = () => [...rows.keys()];
   const surface = { place, unitAt, unitOf, wallOf, laneAt, side, preview, now, units: () => units, minutes: () => scale.minutes };
   Object.assign(at, { draw, bring, lanes, surface });
