@@ -36,17 +36,18 @@ QUERIES = {
     # clock, maintenance (2), lanes, bookings (2), servers, choices, estimates, presets:
     "calendar?view=day&as=list": HEAD + 10,
     "calendar?view=month&as=picture": HEAD
-    + 7,  # clock, maintenance, lanes, bookings (3), sentences
+    + 8,  # clock, maintenance, lanes, bookings (3), waiting, sentences
     "calendar-booking": HEAD + 2,  # clock, bookings
-    # bookings (2), clock; the lane (10: see overview), sizes; guests, usage, hours (2), revision,
+    # bookings (2), clock; the lane (10: see overview), sizes; guests, usage, hours (2), servers,
     # usage by person, what follows, sentences, members, presets, its series:
     "booking": HEAD + 24,
     "move-booking": HEAD + 3,  # bookings, lanes (2)
     "booking-series-release": HEAD + 3,  # bookings (2), clock
-    # newest event and booking, clock, bookings (4), waiting:
-    "bookings": HEAD + 8,
+    # newest event and booking, clock, bookings (4), waiting (2):
+    "bookings": HEAD + 9,
     "extend": HEAD + 2,  # bookings (2)
-    "wait": HEAD + 5,  # clock, waiting, what is held, lanes, presets
+    # newest event and booking, clock, waiting (2), what is held, lanes, presets:
+    "wait": HEAD + 8,
     # lanes, cards, revisions, servers (2), hosts, models (2), estimates, requests, tests:
     "catalogue": HEAD + 11,
     # presets, lanes, cards, estimates, requests, tests, servers (2), loads, revisions:
