@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from pytest_django import Settings
 
 from lanes import clock, notices, smtp
@@ -177,6 +178,16 @@ def test_what_could_not_be_sent_for_a_day_is_no_news(settings: Settings) -> None
         serve(server, settings)
         assert mail.send_due() == 0
         assert server.mails == []
+
+
+def test_who_is_no_member_any_more_gets_no_mail(settings: Settings) -> None:
+    (delivery,) = write()
+    User.objects.update(is_active=False)
+    with mail_server() as server:
+        serve(server, settings)
+        assert mail.send_due() == 0
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.reason) == ("moot", "no longer a member")
 
 
 @pytest.mark.django_db(transaction=True)
