@@ -66,6 +66,19 @@ def test_a_booking_without_start_begins_now(client: APIClient, lane: Lane, prese
     assert answer.data["status"] == "in_progress"
 
 
+def test_a_slot_in_the_way_of_many_names_the_first(client: APIClient, lane: Lane) -> None:
+    now, hour = clock.database_now(), timedelta(hours=1)
+    owner = builders.person("other")
+    held = [
+        builders.booking(lane=lane, owner=owner, kind="gpu", preset=None, start=now + each * hour)
+        for each in range(1, 26)
+    ]
+    asked = wish(kind="gpu", preset=None, end=(now + 30 * hour).isoformat())
+    answer = client.post(URL, asked, format="json")
+    assert [each["booking"] for each in answer.data["conflicts"]] == [each.pk for each in held[:20]]
+    assert "taken 25 times" in answer.data["detail"]
+
+
 def test_a_taken_slot_names_what_is_in_the_way_and_the_nearest_free_one(
     client: APIClient, lane: Lane, preset: Preset
 ) -> None:

@@ -49,6 +49,8 @@ STATUS_OF = {
     "broker_away": status.HTTP_503_SERVICE_UNAVAILABLE,
 }
 
+MOST_CONFLICTS = 20  # told of one refusal: a slot of months may be in thousands of others' way
+
 
 def refuse(refusal: Refusal) -> Response:
     """A service's refusal as an answer; what is not listed is the caller's mistake: 400."""
@@ -63,7 +65,7 @@ def refusal_body(refusal: Refusal) -> dict[str, Any]:
     if isinstance(refusal, RulesBroken):
         body["broken"] = [_broken(rule) for rule in refusal.broken]
     if isinstance(refusal, Offering):
-        body["conflicts"] = [_interval(i) for i in refusal.conflicts]
+        body["conflicts"] = [_interval(i) for i in refusal.conflicts[:MOST_CONFLICTS]]
         body["nearest"] = [_interval(i) for i in refusal.nearest]
         if refusal.hold:
             body["held"] = {**_interval(refusal.hold.slot), "until": refusal.hold.until}
