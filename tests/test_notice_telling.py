@@ -15,7 +15,7 @@ from bookings.models import Booking, Policy, State
 from lanes import clock
 from lanes.models import Maintenance, Notice, Order, Phase, Runtime
 from lanes.telling import slot
-from notices import preferences
+from notices import facts, preferences, routing, telling
 from notices.mail import message_of, send_due
 from notices.models import Delivery, Entry, Link
 from notices.preferences import in_words_of
@@ -396,3 +396,35 @@ def test_mails_lead_to_the_bookings_page_whoever_may_see_it(settings: Settings) 
     page = f"https://slots.example.org/bookings/{booking.pk}/"
     assert page in bodies["heir@example.org"]
     assert page not in bodies["owner@example.org"]
+
+
+def test_who_read_before_another_told_of_a_later_change_tells_nothing() -> None:
+    booking = booked()
+    look()
+    hours = [(booking.start + each * HOUR, booking.end + each * HOUR) for each in (1, 2)]
+    Booking.objects.update(start=hours[0][0], end=hours[0][1], original_end=hours[0][1])
+    (stale,) = facts.read_changed(now())
+    Booking.objects.update(start=hours[1][0], end=hours[1][1], original_end=hours[1][1])
+    assert look() == 1
+    entry = Entry.objects.values().get()
+    assert telling._tell(stale, now()) == 0
+    assert Entry.objects.values().get() == entry
+    assert entry["start"] == hours[1][0]
+
+
+def test_a_notice_that_two_have_read_is_routed_once() -> None:
+    booked()
+    tell_bookings(now())
+    notice = Notice.objects.select_related("recipient__preference", "lane").get()
+    assert [routing._route(notice, now()) for _ in range(2)] == [True, False]
+    assert Delivery.objects.count() == 1
+
+
+def test_who_chose_no_way_for_freed_time_is_not_told() -> None:
+    member = builders.person("member", email="member@example.org")
+    preferences.save(member, {"choices": {"freed": []}, "freed_minutes": 1})
+    booking = booked()
+    look()
+    services.cancel(booking, actor=booking.owner)
+    look()
+    assert told(recipient=member) == []
