@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from wire.words import marked, said
+from wire.words import Day, marked, said
 
 SKEW_SECONDS = 2.0  # beyond it times in pages and logs mislead, and leases of Valkey end early
 LEAST_FREE_BYTES = 2 * 2**30
@@ -93,9 +93,8 @@ def _silence(facts: HostFacts) -> Iterator[Trouble]:
         words = said("{host} has never reported", host=facts.name)
         yield Trouble("never_seen", words, said("Start its worker, or join it anew."))
         return
-    words = said(
-        "{host} has not answered since {since}", host=facts.name, since=_moment(facts.seen_at)
-    )
+    since = Day(facts.seen_at, UTC)
+    words = said("{host} has not answered since {since}", host=facts.name, since=since)
     hint = said("See that it runs, and that it reaches the database and Valkey.")
     yield Trouble("unreachable", words, hint)
 
@@ -162,7 +161,3 @@ def _address(facts: HostFacts) -> IPv4Address | IPv6Address | None:
         return ip_address(facts.address)
     except ValueError:
         return None
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -4,10 +4,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from django.utils import timezone, translation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lanes.host_health import MARGIN, HostFacts, Report, is_unreachable, troubles, unreachable_since
+from lanes.telling import tell
 from tests.builders import NOON
 
 SILENT = timedelta(seconds=20)
@@ -50,6 +52,14 @@ def test_unreachable_counts_from_the_last_look_and_lasts_until_the_next() -> Non
     marked = replace(gone, unreachable_since=since, asked_at=None)
     assert unreachable_since(marked, NOON, SILENT) == since
     assert unreachable_since(replace(marked, seen_at=ago(1)), NOON, SILENT) is None
+
+
+def test_since_when_it_is_silent_is_told_in_the_reader_s_language_and_zone() -> None:
+    (trouble,) = troubles(replace(HOST, unreachable_since=NOON), "1")
+    assert trouble.words == "gpu1 has not answered since Tue 15 Jan 2030, 12:00 UTC"
+    with timezone.override("Europe/Berlin"), translation.override("de"):
+        told = tell(trouble.words)
+    assert told == "gpu1 hat seit Di, 15. Jan 2030, 13:00 CET nicht geantwortet"
 
 
 moments = st.none() | st.integers(-100, 100).map(lambda n: NOON + timedelta(seconds=n))

@@ -94,8 +94,13 @@ def _failing(demo: Demo, lane: Lane, booking: Booking, default: Preset) -> Doing
         preset=wanted.slug,
         default=default.slug,
     )
-    news = News(f"demo:{lane.pk}", "failure", f"{wanted} does not run on {lane.name}: "
-                f"{OUT_OF_MEMORY}", ADVICE, lane)  # fmt: skip
+    fact = said(
+        "{preset} does not run on {lane}: {reason}",
+        preset=str(wanted),
+        lane=lane.name,
+        reason=OUT_OF_MEMORY,
+    )
+    news = News(f"demo:{lane.pk}", "failure", fact, ADVICE, lane)
     tell_people([booking.owner, *administrators()], news, demo.now)
     return Doing(default, 1, words, age=120, booking=booking, is_fallback=True)
 
