@@ -31,5 +31,5 @@ def shares_of(
         return Shares(unmeasured=seconds(whole))
     used = within(busy, held)
     loading = without(without(whole, ready), used)
-    idle = without(without(whole, used), loading)
-    return Shares(used=seconds(used), loading=seconds(loading), idle=seconds(idle))
+    idle = seconds(whole) - seconds(used) - seconds(loading)
+    return Shares(used=seconds(used), loading=seconds(loading), idle=max(0.0, idle))
