@@ -15,6 +15,7 @@ from tests import browser_pages as pages
 from tests import builders
 from tests.browser_pages import PHONE, Windows
 from tests.fake_gateway import FakeGateway, Refusal, Stream, fake_gateway
+from tests.test_accessibility import LOOKS, found_now
 
 pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
@@ -313,3 +314,17 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(
     expect(page.locator(".turn-coming")).to_have_count(0)
     page.get_by_role("button", name="View code").click()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+
+
+def test_a_conversation_is_accessible_in_both_themes(
+    page: Page, gateway: FakeGateway, windows: Windows
+) -> None:
+    gateway.script = [Stream(("- **one** `two`\n\n> [three](https://example.org)",))]
+    gateway.script += [Refusal(429, "rate_limited", "SlotServe: too many.", 30)] * 2
+    page.get_by_label("Beside it").select_option("second")
+    ask(page, "Hi")
+    expect(page.locator(".turn-refusal")).to_have_count(1)
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    page.get_by_role("button", name="View code").click()
+    assert found_now(page, LOOKS) == set()
+    windows.forgive("429")
