@@ -77,6 +77,7 @@ def test_the_real_model_streams_is_stopped_and_forgotten(page: Page, up: Up) -> 
     expect(answer.nth(1)).to_contain_text(re.compile(r"\S"), timeout=MODEL_MS)
     page.keyboard.press("Escape")
     expect(page.locator(".turn-note")).to_have_text("Stopped.")
+    wait_until_idle(f"http://127.0.0.1:{up.ports[1]}/lanes/demo/slots", keys[-1])
 
     page.get_by_role("button", name="View code").click()
     expect(page.locator("#code-text-curl")).to_contain_text("/lanes/demo/v1/chat/completions")
@@ -97,6 +98,17 @@ def without_an_end(route: Route) -> None:
         return
     question: dict[str, object] = request.post_data_json or {}
     route.continue_(post_data=json.dumps({**question, "ignore_eos": True}))
+
+
+def wait_until_idle(url: str, key: str) -> None:
+    """The server writes no more, though it was asked for thousands of tokens."""
+
+    def is_idle() -> bool:
+        slots = client.get(url).json()
+        return bool(slots) and not any(slot["is_processing"] for slot in slots)
+
+    with httpx.Client(headers={"Authorization": key}, timeout=10) as client:
+        eventually(is_idle, "the server has stopped")
 
 
 def wait_until_refused(url: str, key: str) -> None:
