@@ -15,6 +15,7 @@ from lanes.models import Lane
 from tests import browser_pages as pages
 from tests import builders
 from tests.browser_pages import PHONE, Windows
+from tests.running import eventually
 
 pytest_plugins = ["tests.browser_fixtures"]
 pytestmark = [
@@ -130,12 +131,13 @@ def test_a_finger_that_moves_at_once_scrolls(
     windows: Windows, booking: Booking, day: datetime
 ) -> None:
     page = look(windows, booking.owner, day)
-    before = page.locator("#timeline").evaluate("place => place.scrollLeft")
+    timeline = page.locator("#timeline")
+    before = timeline.evaluate("place => place.scrollLeft")
     finger = Finger(page)
     finger.put(*middle(page.locator(".tl-event.mine")))
     finger.go(-WIDTH)
     finger.lift()
-    page.wait_for_function(f"document.getElementById('timeline').scrollLeft > {before}")
+    eventually(lambda: timeline.evaluate("place => place.scrollLeft") > before, "a scroll")
     expect(page.get_by_role("dialog")).to_have_count(0)
     booking.refresh_from_db()
     assert booking.start == day + 8 * HOUR

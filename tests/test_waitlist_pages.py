@@ -95,6 +95,16 @@ def test_a_refusal_offers_to_wait_and_the_list_to_leave(client: Client, taken: B
     assert "You wait for</h2>" not in answer
 
 
+@pytest.mark.parametrize(("begins", "is_offered"), [("later", True), ("now", False)])
+def test_of_a_slot_that_begins_now_another_time_is_offered(
+    client: Client, taken: Booking, begins: str, is_offered: bool
+) -> None:
+    """Waiting makes it shorter than what is waited for."""
+    text = client.post("/book/", form(begins=begins)).content.decode()
+    assert ("Wait for this time" in text) is is_offered
+    assert "Wait for any time within a day" in text
+
+
 @pytest.mark.parametrize("changed", [{"within": "9"}, {"lane": "nowhere"}, {"length": ""}])
 def test_bad_forms_are_told(client: Client, lane: Lane, changed: dict[str, str]) -> None:
     answer = client.post("/waitlist/", form(within="0") | changed, follow=True)

@@ -187,6 +187,21 @@ def test_a_dialog_is_told_where_to_go_on(member: Client) -> None:
     assert (answer.status_code, answer["X-Location"]) == (204, "/lanes/demo/")
 
 
+def test_beside_the_form_stands_what_is_booked_around_the_wish(member: Client, lane: Lane) -> None:
+    """Not what is booked in the next hours, of which there may be more than is shown."""
+    now = clock.database_now()
+    for name, hours in (("ada", 1), ("bertha", 96), ("cleo", 100)):
+        start = now + timedelta(hours=hours)
+        end = start + timedelta(hours=1)
+        person = builders.person(name)
+        builders.booking(lane=lane, owner=person, start=start, end=end, original_end=end)
+    form = {"lane": "demo", "what": "gpu", "start": local(98 * 60), "length": "30"}
+    near = member.get("/book/expect/", form | {"begins": "later"}).content.decode()
+    assert [name in near for name in ("ada", "bertha", "cleo")] == [False, True, True]
+    soon = member.get("/book/expect/", form | {"begins": "now"}).content.decode()
+    assert "ada" in soon
+
+
 class TestSeries:
     """The same slot again and again, with every occurrence told before."""
 

@@ -3,7 +3,7 @@
 It works as a page of its own and, where scripts run, in a dialog over another (`book.js`).
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -41,6 +41,7 @@ from slotserve.web.rows import offers, rows
 from slotserve.web.waitlist import waits_offered
 
 CLAIMS_SHOWN = 8
+NEAR = timedelta(hours=6)  # before the wished start: since then, what is booked there is shown
 
 
 @members_only
@@ -152,12 +153,14 @@ def _beside(
 ) -> dict[str, Any]:
     """What stands beside the form: what is in the way, what is free, what is booked there."""
     kept = {name: form.data.get(name, "") for name in ("lane", "what", "purpose")}
-    claims = lane.bookings.current(now).select_related("owner", "preset")
+    start = form.cleaned_data.get("start") if form.data.get("begins") == "later" else None
+    since = max(now, start - NEAR) if start else now
+    claims = lane.bookings.current(since).select_related("owner", "preset")
     return {
         "lane": lane,
         "refusal": refusal,
         "offers": offers(refusal if isinstance(refusal, Offering) else None, kept),
-        "can_wait": waits_offered() if isinstance(refusal, Offering) else (),
+        "can_wait": waits_offered(form) if isinstance(refusal, Offering) else (),
         "rows": rows(claims[:CLAIMS_SHOWN], member(request), now),
     }
 

@@ -129,7 +129,7 @@ def wait(request: HttpRequest) -> HttpResponse:
     if form.is_valid() and within is not None:
         done = waitlist.wait(owner=member(request), wanted=_wanted(form, within, now))
     if isinstance(done, Refusal):  # what was typed stays
-        context = {"form": form, "repeat": repeat, "refusal": done, "can_wait": waits_offered()}
+        context = {"form": form, "repeat": repeat, "refusal": done, "can_wait": waits_offered(form)}
         return render(request, "book.html", context, status=400)
     messages.success(request, _("You wait for it: you are told when it is free."))
     return leave_for(request, reverse("wait"))
@@ -144,10 +144,12 @@ def leave(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(came_from(request, reverse("bookings")))
 
 
-def waits_offered() -> list[tuple[str, str]]:
-    """The ways to wait: what a button sends, and says."""
+def waits_offered(form: BookForm) -> list[tuple[str, str]]:
+    """The ways to wait: what a button sends, and says. Of a slot that would begin now less is left
+    by the minute, so that it is never free for as long."""
+    this = [("0", _("Wait for this time"))] if form.data.get("begins") != "now" else []
     return [
-        ("0", _("Wait for this time")),
+        *this,
         ("1", _("Wait for any time within a day")),
         ("7", _("Wait for any time within a week")),
     ]
