@@ -18,6 +18,7 @@ from lanes import clock
 from lanes.refusals import Refusal
 from slotserve import members as service
 from slotserve import tasks
+from slotserve.account_mail import FAREWELL_MAIL
 from slotserve.members import Member, Removed, remove_member, save_member
 from tests import builders
 
@@ -69,6 +70,19 @@ def test_a_removed_member_loses_all_but_history(alice: User, chief: User) -> Non
     assert (ahead.state, past.state) == (State.CANCELLED, State.CONFIRMED)
     assert ApiToken.objects.filter(revoked_at=None).count() == 0
     assert browser.get("/").status_code == 302
+
+
+@pytest.mark.parametrize("address", ["alice@example.org", ""])
+def test_who_is_removed_is_told_of_it_where_there_is_an_address(
+    alice: User, chief: User, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    User.objects.filter(pk=alice.pk).update(email=address)
+    alice.refresh_from_db()
+    booking(alice, 5)
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(service, "ask_for", lambda *of: asked.append(of))
+    remove_member(alice, actor=chief, releases=False)
+    assert asked == ([(FAREWELL_MAIL, alice.pk, 1)] if address else [])
 
 
 @pytest.mark.parametrize(("releases", "kept"), [(True, 0), (False, 1)])

@@ -151,7 +151,7 @@ class TestNoShows:
         Policy.objects.update(max_minutes=240)
         served(booking, ready=0)
         release_no_shows(moment.set(60), all_silent)
-        assert code(ask(lane, owner, start=at(60), end=at(300))) == ""
+        assert code(ask(lane, owner, start=at(240), end=at(480))) == ""
 
     def test_a_slot_that_was_released_is(
         self, booking: Booking, lane: Lane, owner: User, moment: Moment
