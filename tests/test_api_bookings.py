@@ -207,6 +207,50 @@ def test_a_token_of_another_lane_cannot_book(owner: User, lane: Lane, preset: Pr
     assert not Booking.objects.exists()
 
 
+LATER = "2099-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("patch", "", {"end": LATER}),
+        ("post", "release/", {}),
+        ("post", "extend/", {"end": LATER}),
+        ("post", "cancel/", {}),
+        ("post", "confirm/", {}),
+        ("post", "approve/", {}),
+        ("post", "reject/", {}),
+        ("post", "transfer/", {"member": "owner"}),
+        ("post", "shares/", {"member": "owner"}),
+        ("delete", "shares/owner/", {}),
+    ],
+)
+def test_a_token_of_another_lane_changes_nothing(
+    owner: User, lane: Lane, method: str, path: str, body: dict[str, Any]
+) -> None:
+    boss, start = builders.administrator(), clock.database_now() + timedelta(hours=1)
+    booking = builders.booking(lane=lane, owner=boss, start=start, state="pending")
+    before = Booking.objects.values().get()
+    for lanes, is_refused in (((builders.lane("other"),), True), ((lane,), False)):
+        client = with_token(boss, "bookings", lanes=lanes)
+        answer = getattr(client, method)(f"{URL}{booking.pk}/{path}", body or None, format="json")
+        detail = str(answer.data.get("detail", ""))
+        assert detail.startswith("This token is not meant for that lane") is is_refused
+        if is_refused:
+            assert (answer.status_code, answer.data["code"]) == (403, "not_yours")
+            assert Booking.objects.values().get() == before
+
+
+def test_a_token_moves_nothing_to_a_lane_that_it_is_not_meant_for(owner: User, lane: Lane) -> None:
+    start, other = clock.database_now() + timedelta(hours=1), builders.lane("other")
+    booking = builders.booking(lane=lane, owner=owner, kind="gpu", preset=None, start=start)
+    for lanes, status in (((lane,), 403), ((lane, other), 200)):
+        client = with_token(owner, "bookings", lanes=lanes)
+        answer = client.patch(f"{URL}{booking.pk}/", {"lane": "other"}, format="json")
+        assert answer.status_code == status
+        assert Booking.objects.get().lane == (other if status == 200 else lane)
+
+
 @pytest.mark.parametrize("query", ["from=yesterday", "to=2030-01-01T00:00", "from=%00"])
 def test_a_filter_that_is_no_time_is_a_400(client: APIClient, query: str) -> None:
     assert client.get(f"{URL}?{query}").status_code == 400

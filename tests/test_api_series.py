@@ -128,6 +128,20 @@ class TestChanging:
         times = {"start": (booking.start + by).isoformat(), "end": (booking.end + by).isoformat()}
         return {"booking": booking.pk, **times, **changed}
 
+    def test_tokens_stay_on_their_lanes(self, made: Any) -> None:
+        owner, other = builders.person("owner"), builders.lane("other")
+        own = Lane.objects.exclude(pk=other.pk).get()
+        url, wish = f"{URL}{made['id']}/", self.moved(made, 0, 1)
+        elsewhere = with_token(owner, "bookings", lanes=(other,))
+        assert elsewhere.post(f"{url}move/", wish, format="json").status_code == 403
+        one = {"booking": wish["booking"]}
+        assert elsewhere.post(f"{url}release/", one, format="json").status_code == 403
+        here = with_token(owner, "bookings", lanes=(own,))
+        away = {**wish, "lane": other.slug}
+        assert here.post(f"{url}move/", away, format="json").status_code == 403
+        assert set(Booking.objects.values_list("lane", "state")) == {(own.pk, "confirmed")}
+        assert here.post(f"{url}move/", wish, format="json").status_code == 200
+
     def test_move(self, client: APIClient, made: Any) -> None:
         body = self.moved(made, 1, 2, span="following")
         answer = client.post(f"{URL}{made['id']}/move/", body, format="json")
