@@ -70,6 +70,10 @@ def test_a_removed_member_loses_all_but_history(alice: User, chief: User) -> Non
     assert (ahead.state, past.state) == (State.CANCELLED, State.CONFIRMED)
     assert ApiToken.objects.filter(revoked_at=None).count() == 0
     assert browser.get("/").status_code == 302
+    # Not even once somebody lets her in again.
+    User.objects.update(is_active=True)
+    assert browser.get("/").status_code == 302
+    assert not User.objects.get(pk=alice.pk).has_usable_password()
 
 
 @pytest.mark.parametrize("address", ["alice@example.org", ""])

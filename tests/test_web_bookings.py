@@ -297,6 +297,16 @@ def test_older_bookings_are_on_further_pages(member: Client, lane: Lane) -> None
     assert f"/bookings/{oldest.pk}/" in member.get("/bookings/?page=2").content.decode()
 
 
+def test_members_are_not_shown_what_waits_for_administrators(lane: Lane) -> None:
+    start = clock.database_now() + timedelta(hours=1)
+    builders.booking(lane=lane, start=start, state=State.PENDING)
+    pages = [
+        signed_in(person).get("/bookings/").content.decode()
+        for person in (builders.person("stranger"), builders.administrator())
+    ]
+    assert ["/approve/" in page for page in pages] == [False, True]
+
+
 def test_of_many_that_wait_for_approval_the_first_are_shown(lane: Lane) -> None:
     builders.person("member")
     now = clock.database_now()
