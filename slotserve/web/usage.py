@@ -159,8 +159,9 @@ def _names(viewer: User, period: Question) -> tuple[list[str], list[str]]:
     key = digest_of("usage", _rows_seen(viewer), period)
     kept: tuple[list[str], list[str]] | None = caches["sums"].get(key)
     if kept is None:
-        pairs = usage_tables.rows_of(viewer, period).values_list("owner_name", "preset").distinct()
-        members, presets = (sorted({pair[n] for pair in pairs} - {""}) for n in (0, 1))
+        rows = usage_tables.rows_of(viewer, period)  # of which many have the same two names
+        found = (rows.values_list(name, flat=True).distinct() for name in ("owner_name", "preset"))
+        members, presets = (sorted(name for name in names if name) for names in found)
         kept = members, presets
         caches["sums"].set(key, kept, KEPT_SECONDS)
     return kept
