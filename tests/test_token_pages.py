@@ -107,3 +107,24 @@ def test_the_number_of_queries_does_not_grow() -> None:
             booking=builders.booking(owner=alice, lane=lane, start=builders.at(number * 90)),
         )
     assert queries() == few <= 12
+
+
+def test_members_see_and_end_their_own_tokens_alone() -> None:
+    owner, stranger, boss = (
+        client_of(person)
+        for person in (
+            builders.person(),
+            builders.person("stranger"),
+            builders.administrator(),
+        )
+    )
+    make(owner)
+    token = ApiToken.objects.get()
+    address = f"/api/v1/tokens/{token.pk}/"
+    listed = [client.get("/api/v1/tokens/").json()["results"] for client in (owner, stranger, boss)]
+    assert [len(rows) for rows in listed] == [1, 0, 1]
+    assert stranger.delete(address).status_code == 404
+    assert stranger.post(f"/tokens/{token.pk}/revoke/").status_code == 404
+    token.refresh_from_db()
+    assert token.revoked_at is None
+    assert owner.delete(address).status_code in {200, 204}

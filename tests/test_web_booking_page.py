@@ -9,10 +9,11 @@ from pytest_django import DjangoAssertNumQueries
 
 from bookings import services
 from bookings.models import Booking, Policy, Series, State
+from gateway.receipts import Ran
 from lanes import clock
 from lanes.events import add_event
 from lanes.models import Lane, Phase
-from slotserve.booking_page import masked
+from slotserve.booking_page import flags_shown, masked
 from tests import browser_pages as pages
 from tests import builders
 from tests.usage_cast import record
@@ -223,6 +224,13 @@ def test_the_receipt_tells_who_asked_for_what(lane: Lane, owner: User) -> None:
     less = html(signed_in(guest), held)
     assert '<th scope="row">guest</th>' in less
     assert "1,200" not in less
+
+
+def test_what_tells_of_the_host_is_shown_to_administrators_alone() -> None:
+    revision = builders.revision(builders.preset(), arguments=["--mmproj", "/models/x.gguf"])
+    people = (builders.person("guest"), builders.administrator())
+    shown = [flags_shown(Ran(revision, 1.0), person) for person in people]
+    assert shown == ["--mmproj …", "--mmproj /models/x.gguf"]
 
 
 def test_flags_are_shown_without_what_tells_of_the_host() -> None:

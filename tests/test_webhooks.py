@@ -421,3 +421,10 @@ def test_preferences_by_rest(client: Client) -> None:
         refused = client.patch(where, wrong, "application/json")
         assert (refused.status_code, refused.json()["code"]) == (400, code)
     assert client.get(where).json()["zone"] == "Europe/Berlin"
+
+
+@pytest.mark.parametrize("is_staff", [True, False])
+def test_what_is_for_administrators_is_no_choice_of_members(client: Client, is_staff: bool) -> None:
+    client.force_login(builders.person("one", is_staff=is_staff))
+    choices = client.get("/api/v1/me/preferences/").json()["choices"]
+    assert ("decision_needed" in choices) is is_staff
