@@ -17,6 +17,7 @@ from bookings.models import Booking, State
 from lanes.telling import tell
 
 REFRESH = timedelta(minutes=15)
+YEAR = timedelta(days=366)
 PRODUCT = "-//SlotServe//SlotServe//EN"
 _CONTROL = frozenset(("Cc", "Cs"))
 STATUSES = {State.PENDING: "TENTATIVE", State.CONFIRMED: "CONFIRMED", State.HELD: "TENTATIVE"}
@@ -68,14 +69,16 @@ def single(dated: Dated, zone: ZoneInfo) -> bytes:
     return bytes(_calendar("PUBLISH", [_event(dated, zone)]).to_ical())
 
 
-def _calendar(method: str, events: Iterable[Event]) -> Calendar:
+def _calendar(method: str, events: list[Event]) -> Calendar:
     calendar = Calendar()
     calendar.add("prodid", PRODUCT)
     calendar.add("version", "2.0")
     calendar.add("method", method)
     for event in events:
         calendar.add_component(event)
-    calendar.add_missing_timezones()
+    days = [event.decoded("dtstart").date() for event in events]
+    if days:  # of zones, the clocks of these years; else of 1970 to 2038
+        calendar.add_missing_timezones(min(days) - YEAR, max(days) + YEAR)
     return calendar
 
 

@@ -220,6 +220,17 @@ def test_a_mail_has_text_html_and_a_calendar_and_its_name_for_ever() -> None:
     assert re.fullmatch(r"<notice-\d+-\d{20}@[^@>]+>", str(message["Message-ID"]))
 
 
+def test_a_calendar_brings_the_clocks_of_its_own_years() -> None:
+    start = datetime(2045, 7, 1, 9, tzinfo=UTC)
+    booking = booked(start=start, end=start + HOUR)
+    text = single(Dated(booking, 0, start), ZoneInfo("Europe/Berlin")).decode()
+    (event,) = icalendar.Calendar.from_ical(text).walk("VEVENT")
+    assert event.decoded("dtstart") == start
+    years = {int(year) for year in re.findall(r"(?:RDATE|DTSTART):(\d{4})", text)}
+    assert min(years) == 2044
+    assert max(years) == 2046
+
+
 def test_a_feed_has_what_is_shared_with_its_reader_without_its_purpose() -> None:
     guest = builders.person("guest", email="guest@example.org")
     booking = booked(purpose="secret plans")
