@@ -184,3 +184,14 @@ def test_what_does_not_look_like_a_model_is_warned_of(
 def test_a_model_of_another_host_is_not_doubted_by_name(administrator: APIClient) -> None:
     body = {"host": builders.host("far").key, "path": "/m/q.gguf", "name": "x"}
     assert administrator.post(MODELS, body, format="json").json()["warnings"] == []
+
+
+def test_what_of_a_preset_tells_of_its_host_is_for_administrators(
+    member: APIClient, administrator: APIClient
+) -> None:
+    builders.revision(builders.preset("qwen"), environment={"SECRET_PLACE": "/srv/secret"})
+    seen, whole = (client.get("/api/v1/presets/qwen/").json() for client in (member, administrator))
+    hidden = {"arguments", "environment", "options", "image", "notes"}
+    assert set(whole) - set(seen) == hidden
+    assert "SECRET_PLACE" in str(whole)
+    assert "SECRET_PLACE" not in str(seen)
