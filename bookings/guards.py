@@ -12,6 +12,7 @@ import psycopg
 from django.apps import AppConfig, apps
 from django.db import (
     DEFAULT_DB_ALIAS,
+    DataError,
     Error,
     IntegrityError,
     OperationalError,
@@ -25,6 +26,7 @@ from bookings.states import OCCUPYING, OVERLAP_CONSTRAINT, TABLE
 log = logging.getLogger(__name__)
 OVERLAP_TEXT = "slotserve_overlap"
 FORMAT_TEXT = "slotserve_time_format"
+_TOO_LONG_TEXT = "pattern too complex"  # SQLite of more than 50,000 bytes to look for
 
 _STATES = ", ".join(f"'{state.value}'" for state in OCCUPYING)
 # Constants of this project only: nothing that anybody sends.
@@ -91,6 +93,13 @@ def is_chance(error: Exception) -> bool:
         return True
     chances = {Verdict.OVERLAP, Verdict.BUSY, Verdict.TWIN}
     return isinstance(error, IntegrityError) and verdict(error) in chances
+
+
+def is_unkeepable(error: Exception) -> bool:
+    """Whether no database can keep a value, or look for it: to try again tells nothing."""
+    if isinstance(error, DataError | OverflowError):
+        return True
+    return isinstance(error, OperationalError) and _TOO_LONG_TEXT in str(error)
 
 
 def guards_present(alias: str = DEFAULT_DB_ALIAS) -> bool:

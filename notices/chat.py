@@ -1,5 +1,6 @@
 """Chat rooms, by Apprise. Its addresses can reach files and hosts of the installation, so they are
-administrators' to give, and of those services alone that talk to a network.
+administrators' to give, of those services alone that talk to a network, and connected to as
+webhooks are: no private addresses, and no redirects.
 
 Apprise waits as long as a server talks. So it is asked in a thread that is left alone after a
 while; whether the room was told is not known then, and it is not told again.
@@ -14,6 +15,7 @@ from lanes import clock
 from notices.events import Channel
 from notices.models import Delivery
 from notices.outbox import SENT, Outcome, in_turn, refused, send_all, waiting
+from notices.posting import PostError, guarded
 from notices.sealed import opened
 
 LONGEST_SECONDS = 20.0
@@ -38,14 +40,14 @@ def scheme_of(url: str) -> str:
 
 def is_usable(url: str) -> bool:
     """Whether Apprise knows such a room, at a service that is allowed. Nothing is asked for."""
-    return scheme_of(url) in SCHEMES and apprise.Apprise.instantiate(url) is not None
+    return _room(url) is not None
 
 
 def send(delivery: Delivery) -> Outcome:
     """Tell one."""
     assert delivery.endpoint is not None  # noqa: S101 - a chat is always one's
     url = opened(delivery.endpoint.sealed_url)
-    room = apprise.Apprise.instantiate(url) if url and is_usable(url) else None
+    room = _room(url) if url else None
     if room is None:
         return Outcome(Delivery.State.FAILED, "its address can no longer be used: add it anew")
     told: Future[bool] = Future()
@@ -54,13 +56,28 @@ def send(delivery: Delivery) -> Outcome:
         return SENT if told.result(LONGEST_SECONDS) else refused("the service did not take it")
     except TimeoutError:
         return Outcome(Delivery.State.IN_DOUBT, "the service did not answer in time")
+    except PostError as error:
+        return refused(str(error))
     except Exception as error:  # noqa: BLE001 - whatever one of a hundred plugins raises
         return refused(type(error).__name__)  # its text may hold the address
 
 
+def _room(url: str) -> apprise.NotifyBase | None:
+    """Of an address; None where there is none at a service that is allowed."""
+    if scheme_of(url) not in SCHEMES:
+        return None
+    asset = apprise.AppriseAsset(http_redirects=False)
+    room = apprise.Apprise.instantiate(url, asset=asset)
+    if room is not None:
+        room.redirects = False  # whatever the address asks for
+    return room
+
+
 def _tell(room: apprise.NotifyBase, text: str, told: "Future[bool]") -> None:
     try:
-        told.set_result(bool(room.notify(body=text, title="SlotServe")))
+        with guarded():
+            is_told = bool(room.notify(body=text, title="SlotServe"))
+        told.set_result(is_told)
     except Exception as error:  # noqa: BLE001 - it is raised where the result is asked for
         told.set_exception(error)
 

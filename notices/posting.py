@@ -2,14 +2,19 @@
 
 It must not reach what only this machine can: every address of the name is checked, the checked one
 is connected to, redirects are not followed. And it must not hold anybody up: a connection has an
-end, and little is read of the answer.
+end, and little is read of the answer. What other libraries connect to is held to the same by
+`guarded`.
 """
 
+import contextlib
+import functools
 import http.client
 import ipaddress
 import socket
 import ssl
-from collections.abc import Iterable, Mapping
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -23,6 +28,7 @@ PORTS = {"http": 80, "https": 443}
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _GLOBAL = ipaddress.ip_network("2000::/3")  # all that is given out (RFC 4291, 2.4)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_guarded = threading.local()
 
 
 class PostError(Exception):
@@ -57,6 +63,20 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         raise PostError(f"{type(error).__name__}: {error}"[:200]) from error
 
 
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """This thread connects only where a post may lead, whoever names the address and wherever it is
+    redirected to. Elsewhere connect itself fails, and PostError says so in the end."""
+    _watch_connections()
+    _guarded.refused = refused = list[PostError]()
+    try:
+        yield
+    finally:
+        _guarded.refused = None
+    if refused:
+        raise refused[0]
+
+
 def url_objection(url: str, *, schemes: Iterable[str] = ("https", "http")) -> str:
     """What is wrong with an address, in words of English; empty when nothing is. It is not asked
     for."""
@@ -75,6 +95,34 @@ def is_allowed(address: Address) -> bool:
     if isinstance(inner, ipaddress.IPv6Address) and inner not in _GLOBAL:
         return False
     return inner.is_global and not inner.is_multicast and not inner.is_reserved
+
+
+@functools.cache
+def _watch_connections() -> None:
+    """Once a process: Python asks before each connection, and this cannot be taken back."""
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
+    refused = getattr(_guarded, "refused", None)
+    if refused is None or event != "socket.connect":
+        return
+    to = arguments[1]
+    try:
+        _check_address(str(to[0]) if isinstance(to, tuple) else str(to))
+    except PostError as error:
+        refused.append(error)
+        raise PermissionError(str(error)) from None  # libraries close what could not connect
+
+
+def _check_address(text: str) -> None:
+    """PostError for one that is not allowed, and for what is no address but a file or name."""
+    try:
+        may_be = is_allowed(ipaddress.ip_address(text.partition("%")[0]))
+    except ValueError:
+        may_be = False
+    if not may_be:
+        raise PostError(f"{text} is a private address: see SLOTSERVE_WEBHOOK_NETWORKS")
 
 
 def _inner(address: Address) -> Address:
@@ -107,8 +155,7 @@ def _checked_address(place: _Place) -> str:
     found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
     addresses = [str(each[4][0]) for each in found]
     for each in addresses:
-        if not is_allowed(ipaddress.ip_address(each.partition("%")[0])):
-            raise PostError(f"{each} is a private address: see SLOTSERVE_WEBHOOK_NETWORKS")
+        _check_address(each)
     return addresses[0]
 
 

@@ -61,6 +61,13 @@ class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]
         """Whether a stranger may make an account."""
         return bool(settings.SLOTSERVE_OPEN_SIGNUP)
 
+    def is_safe_url(self, url: str) -> bool:
+        """Whether people may be led there; nobody is led to what is no address."""
+        try:
+            return bool(super().is_safe_url(url))
+        except ValueError:
+            return False
+
     def set_password(self, user: User, password: str) -> None:
         """Write the password alone: the person may be removed, or lose rights, meanwhile."""
         user.set_password(password)

@@ -6,10 +6,11 @@ from http import HTTPStatus
 
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.http.request import RawPostDataException
+from django.template.loader import render_to_string
 from django.utils.cache import patch_cache_control
 
-from slotserve.api.fallback import bad_request
+from slotserve.api.fallback import bad_request, busy
 from slotserve.database_refusals import refusal_of
 
 log = logging.getLogger(__name__)
@@ -29,21 +30,23 @@ class Doors:
         if _has_nul(request):
             return bad_request(request, SuspiciousOperation())
         response = self.get_response(request)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and not response.content:
+            response.content = render_to_string("405.html", request=request)
+            response["Content-Length"] = str(len(response.content))
         _log_refusal(request, response)
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_store=True)
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """What is busy is a 503, a value that no database can keep a 400; the rest is a 500."""
+        """What is busy is a 503; a value that no database can keep, and a form in the place of
+        another body, a 400; the rest is a 500."""
+        if isinstance(error, RawPostDataException):
+            return bad_request(request, error)
         refusal = refusal_of(error, request.path)
         if refusal is None:
             return None
-        if refusal.code == "busy":
-            response = render(request, "503.html", status=503)
-            response["Retry-After"] = "1"
-            return response
-        return bad_request(request, error)
+        return busy(request.path) if refusal.code == "busy" else bad_request(request, error)
 
 
 def _log_refusal(request: HttpRequest, response: HttpResponse) -> None:

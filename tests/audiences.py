@@ -6,7 +6,9 @@ What is not in a table here has no audience, and tests/test_audiences.py fails f
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.every_page import Site
 
 
 def _names(text: str) -> frozenset[str]:
@@ -146,6 +148,14 @@ REST = {
     "audit-list": "get:staff",
     "audit-detail": "get:staff",
 }
+NUMBERS = {  # whose number addresses have; the others have a booking's
+    "person": "edit-member remove-member member-detail member-limits member-remove",
+    "webhook": "webhook test-webhook delete-webhook webhook-detail webhook-test",
+    "policy": "edit-policy delete-policy policy-detail",
+    "test": "test-load stop-test test-load-detail test-load-stop",
+    "file": "preset-of-model forget-model model-detail model-preset",
+}
+NUMBER_OF = {name: part for part, names in NUMBERS.items() for name in names.split()}
 
 
 class Call(NamedTuple):
@@ -154,6 +164,24 @@ class Call(NamedTuple):
     name: str
     method: str
     audience: str
+
+
+def address(site: Site, name: str) -> str:
+    """One address of this name, of something that there is wherever that can be."""
+    first = get_resolver().reverse_dict.getlist(name)[0]
+    known: dict[str, object] = {
+        "slug": site.parts["preset" if "preset" in name else "lane"],
+        "pk": site.parts[NUMBER_OF.get(name, "booking")],
+        "name": "release",
+        "key": site.parts["host"],
+        "secret": "x" * 43,
+        "text": "x" * 43,
+        "uuid": "GPU-none",
+        "username": "nobody",
+        "uidb36": "1",
+        "provider_id": "oidc",
+    }
+    return reverse(name, kwargs={part: known[part] for part in first[0][0][1]} or None)
 
 
 def calls() -> list[Call]:

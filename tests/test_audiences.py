@@ -6,51 +6,25 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import models
 from django.test import Client
-from django.urls import get_resolver, reverse
+from django.urls import reverse
 
 from bookings.models import Booking, BookingShare, Waiting
 from gateway.models import ApiToken, Scope
 from gateway.tokens import create_token
 from lanes.refusals import Refusal
 from tests import audiences, builders, every_page
-from tests.audiences import ADMINISTRATORS, EVERYBODY, MEMBERS, REST, Call
+from tests.audiences import ADMINISTRATORS, EVERYBODY, MEMBERS, REST, Call, address
 from tests.every_page import ADMINISTRATOR, HOST, MEMBER, NO_PAGES, NOBODY, Site
 
 pytestmark = pytest.mark.django_db
 LOGIN = "/accounts/login/"
 # What is sent there changes nothing of anybody's, or has a proof of its own in the address.
 WITHOUT_CSRF = {"once"}
-NUMBERS = {  # whose number addresses have; the others have a booking's
-    "person": "edit-member remove-member member-detail member-limits member-remove",
-    "webhook": "webhook test-webhook delete-webhook webhook-detail webhook-test",
-    "policy": "edit-policy delete-policy policy-detail",
-    "test": "test-load stop-test test-load-detail test-load-stop",
-    "file": "preset-of-model forget-model model-detail model-preset",
-}
-NUMBER_OF = {name: part for part, names in NUMBERS.items() for name in names.split()}
 
 
 @pytest.fixture
 def site() -> Site:
     return every_page.made()
-
-
-def address(site: Site, name: str) -> str:
-    """One address of this name, of something that there is wherever that can be."""
-    first = get_resolver().reverse_dict.getlist(name)[0]
-    known: dict[str, object] = {
-        "slug": site.parts["preset" if "preset" in name else "lane"],
-        "pk": site.parts[NUMBER_OF.get(name, "booking")],
-        "name": "release",
-        "key": site.parts["host"],
-        "secret": "x" * 43,
-        "text": "x" * 43,
-        "uuid": "GPU-none",
-        "username": "nobody",
-        "uidb36": "1",
-        "provider_id": "oidc",
-    }
-    return reverse(name, kwargs={part: known[part] for part in first[0][0][1]} or None)
 
 
 # --- The tables -----------------------------------------------------------------------------------

@@ -47,3 +47,12 @@ def test_no_move_of_the_calendar_fails(site: Site) -> None:
             if status_of(client, "/calendar/move/", body) >= 500:
                 failed.append((zone, str(body)[:300]))
     assert failed == []
+
+
+def test_a_form_is_no_move_of_the_calendar(site: Site) -> None:
+    client = site.clients[MEMBER]
+    client.raise_request_exception = False
+    client.handler.enforce_csrf_checks = True  # which looks for its token in the form
+    client.cookies["csrftoken"] = "a" * 32
+    form = {"booking": "1", "csrfmiddlewaretoken": "a" * 32}
+    assert client.post("/calendar/move/", form).status_code == 400

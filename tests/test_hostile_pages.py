@@ -129,6 +129,23 @@ def test_logging_in_leads_to_no_other_site(owner: User, target: str) -> None:
     assert (answer.status_code, answer["Location"]) == (302, "/")
 
 
+@pytest.mark.parametrize("path", ["/accounts/login/", "/accounts/logout/", "/accounts/signup/"])
+def test_who_is_to_be_led_to_no_address_is_led_nowhere(client: Client, path: str) -> None:
+    for who in (client, Client(raise_request_exception=False)):
+        answer = who.get(path, {"next": "http://["})
+        assert answer.status_code in {200, 302}
+        assert "http://[" not in answer.headers.get("Location", "")
+
+
+def test_an_address_that_is_asked_in_the_wrong_way_says_so(client: Client) -> None:
+    for answer in (client.post("/calendar/"), client.get("/notices/read/")):
+        assert answer.status_code == 405
+        assert "Go back" in answer.content.decode()
+        assert int(answer["Content-Length"]) == len(answer.content)
+        assert answer["Allow"]
+        assert answer["Content-Security-Policy"]
+
+
 @pytest.mark.parametrize(
     ("method", "headers"),
     [
@@ -195,7 +212,27 @@ def test_a_busy_database_is_a_503_with_retry_after(
     assert (answer.status_code, answer["Retry-After"]) == (503, "1")
 
 
-@pytest.mark.parametrize("error", [DataError("out of range"), OverflowError("int too large")])
+def test_a_database_that_is_busy_after_the_page_was_made_is_a_503(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_locked(*_: object, **__: object) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr("slotserve.web.remembering.preferences.remember", is_locked)
+    client.cookies["zone"] = "Europe/Berlin"
+    answer = client.get("/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert b"busy" in answer.content
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DataError("out of range"),
+        OverflowError("int too large"),
+        OperationalError("LIKE or GLOB pattern too complex"),
+    ],
+)
 def test_a_value_that_the_database_refuses_is_a_400(
     client: Client, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:

@@ -273,8 +273,8 @@ def test_chat_rooms_are_of_services_that_are_known(url: str, is_usable: bool) ->
     assert chat.is_usable(url) is is_usable
 
 
-def tell_room(there: Receiver) -> Delivery:
-    added(f"ntfy://127.0.0.1:{there.port}/topic", kind="chat")
+def tell_room(there: Receiver, ask: str = "") -> Delivery:
+    added(f"ntfy://127.0.0.1:{there.port}/topic{ask}", kind="chat")
     announce(Event.CONFIRMED, "test:1", {"sentence": "It is so."}, clock.database_now())
     send_all(waiting("chat", clock.database_now()), chat.send)  # type: ignore[arg-type]
     return Delivery.objects.get()
@@ -284,6 +284,35 @@ def test_a_chat_room_is_told_in_a_sentence() -> None:
     with receiver() as there:
         assert tell_room(there).state == "sent"
         assert "It is so." in there.posts[0][1].decode()
+
+
+@pytest.mark.parametrize("ask", ["", "?redirect=yes"])
+def test_a_room_is_held_to_what_a_webhook_may_reach(settings: Settings, ask: str) -> None:
+    with receiver() as there:
+        settings.SLOTSERVE_WEBHOOK_NETWORKS = ()
+        told = tell_room(there, ask)
+        assert (told.state, there.posts) == ("waiting", [])
+        assert "127.0.0.1 is a private address" in told.reason
+
+
+@pytest.mark.parametrize("ask", ["", "?redirect=yes"])
+def test_a_room_that_leads_elsewhere_is_not_followed(ask: str) -> None:
+    with receiver() as inside, receiver(307, location=inside.url) as there:
+        assert tell_room(there, ask).state == "waiting"
+        assert (len(there.posts), inside.posts) == (1, [])
+
+
+def _reach(kind: int, to: Any) -> None:
+    with posting.guarded(), socket.socket(kind) as one, pytest.raises(PermissionError):
+        one.connect(to)
+
+
+def test_names_and_files_are_no_addresses_of_rooms() -> None:
+    for kind, to in ((socket.AF_INET, ("127.1", 9)), (socket.AF_UNIX, "/run/x")):
+        with pytest.raises(posting.PostError, match="private"):
+            _reach(kind, to)
+    with socket.socket() as one, pytest.raises(OSError, match="refused"):
+        one.connect(("127.0.0.1", 9))  # nobody else is held to it
 
 
 def test_a_room_that_refuses_is_told_later_and_one_that_hangs_perhaps_was(

@@ -3,6 +3,7 @@
 import json
 import pickle
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -60,6 +61,13 @@ def test_numbers_keep_their_format() -> None:
     assert (words, again(words)) == ("after 1.2 s", "after 1.2 s")
     reader = Reader(str, str, point=",")
     assert retold(json.loads(json.dumps(kept_of(words))), reader) == "after 1,2 s"
+
+
+def test_what_is_no_value_of_a_sentence_stands_there_as_a_text() -> None:
+    odd: list[Any] = [{"a": 1}, {}, [{}], None]
+    for sent in odd:
+        words = said("{sent!r} is none", sent=sent)
+        assert told(words, kept_of(words)) == words == f"{str(sent)!r} is none"
 
 
 def test_what_was_joined_by_hand_is_plain() -> None:

@@ -92,10 +92,14 @@ class Reader:
 
 
 def said(text: str, /, *groups: Value, **values: Value) -> Words:
-    """The English sentence. `groups` stand at {0}, {1} …; makemessages collects `text`."""
+    """The English sentence. `groups` stand at {0}, {1} …; makemessages collects `text`.
+
+    A value of another kind, as a client may have sent it, stands there as the text it is.
+    """
     named: dict[str, object] = {str(place): group for place, group in enumerate(groups)}
-    words = Words(text.format(*map(str, groups), **{n: _spoken(v) for n, v in values.items()}))
-    words.text, words.values = text, named | values
+    known = {n: v if isinstance(v, Value) else str(v) for n, v in values.items()}
+    words = Words(text.format(*map(str, groups), **{n: _spoken(v) for n, v in known.items()}))
+    words.text, words.values = text, named | known
     return words
 
 

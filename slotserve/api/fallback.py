@@ -1,8 +1,11 @@
 """Below /api/ every answer is JSON, also where no view of ours was reached."""
 
+import sys
+
 from django.core.exceptions import BadRequest, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views import defaults
 from drf_spectacular.utils import extend_schema
@@ -11,6 +14,8 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
+
+from bookings.guards import is_chance
 
 ROOT = "/api/"
 NOTHING_HERE = "There is nothing at this address: see /api/v1/docs/."
@@ -60,11 +65,25 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500."""
+    """handler500. An error of middleware, which meets a database that is away first, comes here
+    without having been anywhere else."""
+    error = sys.exc_info()[1]
+    if isinstance(error, Exception) and is_chance(error):
+        return busy(request.path)
     if request.path.startswith(ROOT):
         return _json(500, "error", _("Something went wrong here; it has been logged."))
     _leave_form_unread(request)
     return defaults.server_error(request)
+
+
+def busy(path: str) -> HttpResponse:
+    """503 with Retry-After. Its page asks the database nothing, which may be away."""
+    if path.startswith(ROOT):
+        answer = _json(503, "busy", _("The database is busy: try again in a second."))
+    else:
+        answer = HttpResponse(render_to_string("503.html"), status=503)
+    answer["Retry-After"] = "1"
+    return answer
 
 
 def unreadable(path: str) -> HttpResponse | None:
