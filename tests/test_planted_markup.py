@@ -58,7 +58,7 @@ def test_no_mail_has_it_as_markup_and_the_plain_text_has_it_as_it_is() -> None:
     with_markup(every_page.made())
     for notice in Notice.objects.all():
         message = message_of(notice)
-        (html,) = (str(each.content) for each in message.alternatives)
+        (html,) = (str(content) for content, _ in message.alternatives)
         assert RAW not in html
         assert planted.TAG in html
         assert RAW in str(message.body)
