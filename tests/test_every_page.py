@@ -16,18 +16,16 @@ pytestmark = pytest.mark.django_db
 HEAD = 4  # of everybody who is logged in: session, person; unread notices, announcements
 # Each page's own beside these, by what is read.
 QUERIES = {
-    # clock, lanes (2), cards, servers, orders, bookings, choices, maintenance, failures,
+    # clock, lanes (2), cards, servers, orders, bookings (2), choices, maintenance, failures,
     # estimates, presets:
-    "overview": HEAD + 12,
-    # clock, lanes (2), cards, servers, orders, bookings, choices, maintenance, failures,
-    # estimates, presets:
-    "overview?q=atlas": HEAD + 12,
-    # lanes (3), cards (2), clock, servers, orders, bookings (2), choices, maintenance, failures,
+    "overview": HEAD + 13,
+    "overview?q=atlas": HEAD + 13,  # the same
+    # lanes (3), cards (2), clock, servers, orders, bookings (3), choices, maintenance, failures,
     # estimates, presets, loads, drivers, minutes, sentences:
-    "lane": HEAD + 19,
-    # lanes (3), cards (2), clock, servers, orders, bookings (2), choices, maintenance (2),
+    "lane": HEAD + 20,
+    # lanes (3), cards (2), clock, servers, orders, bookings (3), choices, maintenance (2),
     # failures, estimates, presets (3), loads, drivers, minutes, sentences:
-    "lane?as=administrator": HEAD + 22,
+    "lane?as=administrator": HEAD + 23,
     "lane-history": HEAD + 4,  # lanes, cards, sentences, loads
     "log": HEAD + 4,  # lanes, cards, servers (2)
     "book?lane=atlas-0": HEAD + 8,  # clock, lanes (5), cards, presets
@@ -38,9 +36,9 @@ QUERIES = {
     "calendar?view=month&as=picture": HEAD
     + 8,  # clock, maintenance, lanes, bookings (3), waiting, sentences
     "calendar-booking": HEAD + 2,  # clock, bookings
-    # bookings (2), clock; the lane (10: see overview), sizes; guests, usage, hours (2), servers,
+    # bookings (2), clock; the lane (11: see overview), sizes; guests, usage, hours (2), servers,
     # usage by person, what follows, sentences, members, presets, its series:
-    "booking": HEAD + 24,
+    "booking": HEAD + 25,
     "move-booking": HEAD + 3,  # bookings, lanes (2)
     "booking-series-release": HEAD + 3,  # bookings (2), clock
     # newest event and booking, clock, bookings (4), waiting (2):
@@ -56,8 +54,8 @@ QUERIES = {
     "preferences": HEAD + 2,  # preference, browsers
     "once": 2,  # link, clock
     "playground": HEAD + 3,  # clock, bookings, lanes
-    "usage": HEAD + 7,  # clock, usage (4), lanes, idle bookings
-    "usage?by=member": HEAD + 7,  # clock, usage (4), lanes, idle bookings
+    "usage": HEAD + 8,  # clock, usage (5), lanes, idle bookings
+    "usage?by=member": HEAD + 8,  # clock, usage (5), lanes, idle bookings
     "tokens": HEAD + 6,  # tokens (2), limits, clock, lanes (2)
     "api-docs": HEAD,
     # presets (2), models, hosts, lanes, cards; clock, waiting bookings:

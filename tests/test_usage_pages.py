@@ -104,7 +104,7 @@ def test_the_page_shows_tables_and_who_held_without_computing(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     boss = window(builders.administrator())
-    # Session, user; days, groups, idle ones with their bookings, members (1) and presets (1) to
+    # Session, user; days, groups, idle ones with their bookings, members and presets to
     # choose from, lanes; notices, announcements. Of all that is summed up, nothing is asked again.
     for asked in (11, 5):
         with django_assert_num_queries(asked):
