@@ -8,16 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import allauth
 import pytest
 from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
+from django.utils import translation
 
 from slotserve.stack.parts import ROOT
 from tests.running import clean_environment
 
-FOLDER = ROOT / "locale" / "de" / "LC_MESSAGES"
-SOURCE, COMPILED = FOLDER / "django.po", FOLDER / "django.mo"
+SOURCE = ROOT / "locale" / "de" / "LC_MESSAGES" / "django.po"
+ACCOUNTS = ROOT / "locale" / "accounts" / "de" / "LC_MESSAGES" / "django.po"  # of allauth's texts
+FRIENDS = re.compile(r"\b(du|dir|dich|dein\w*)\b", re.IGNORECASE)
 HOW = "run `manage.py makemessages`, translate what is new, and `manage.py compilemessages`"
 PLACES = re.compile(r"%%|%\(\w+\)[-.\d]*[a-z]|%[sd]|\{\w*(?:![rs])?(?::[^}]*)?\}|</?\w+")
 Key = tuple[str | None, str]
@@ -41,19 +44,21 @@ def texts(message: Message) -> list[str]:
     return [text or "" for text in strings]
 
 
-def messages() -> list[Message]:
+def messages(source: Path = SOURCE) -> list[Message]:
     """All but the header."""
-    return [message for message in catalogue(SOURCE) if message.id]
+    return [message for message in catalogue(source) if message.id]
 
 
-def test_every_text_is_translated_and_nobody_guessed() -> None:
-    bare = [key(m) for m in messages() if m.fuzzy or not all(texts(m))]
+@pytest.mark.parametrize("po", [SOURCE, ACCOUNTS])
+def test_every_text_is_translated_and_nobody_guessed(po: Path) -> None:
+    bare = [key(m) for m in messages(po) if m.fuzzy or not all(texts(m))]
     assert not bare, HOW
 
 
-def test_translations_have_the_same_places_and_marks() -> None:
+@pytest.mark.parametrize("po", [SOURCE, ACCOUNTS])
+def test_translations_have_the_same_places_and_marks(po: Path) -> None:
     wrong = []
-    for message in messages():
+    for message in messages(po):
         source = message.id if isinstance(message.id, str) else message.id[-1]
         wanted = sorted(PLACES.findall(source))
         # "1 minute" may be "a minute": of a plural's singular a place may be missing.
@@ -78,10 +83,30 @@ def test_translations_begin_and_end_as_the_texts_do() -> None:
     assert not wrong
 
 
-def test_what_pages_read_is_made_of_it() -> None:
-    with COMPILED.open("rb") as file:
+@pytest.mark.parametrize("po", [SOURCE, ACCOUNTS])
+def test_what_pages_read_is_made_of_it(po: Path) -> None:
+    with po.with_suffix(".mo").open("rb") as file:
         made = {key(m): texts(m) for m in read_mo(file) if m.id}
-    assert made == {key(m): texts(m) for m in messages()}, HOW
+    assert made == {key(m): texts(m) for m in messages(po)}, HOW
+
+
+def test_pages_of_accounts_say_sie_as_all_others_do() -> None:
+    folder = Path(allauth.__file__).parent / "locale" / "de" / "LC_MESSAGES"
+    shown = [m for m in messages(folder / "django.po") if not _is_of_a_provider(m)]
+    assert len(shown) > 300
+    with translation.override("de"):
+        said = [
+            translation.pgettext(m.context, key(m)[1])
+            if m.context
+            else translation.gettext(key(m)[1])
+            for m in shown
+        ]
+    assert [text for text in said if FRIENDS.search(text)] == []
+
+
+def _is_of_a_provider(message: Message) -> bool:
+    """Of logging in elsewhere with an account of here, which there is not."""
+    return all("idp/" in place for place, _ in message.locations)
 
 
 def test_there_is_no_text_that_nobody_collected(tmp_path: Path) -> None:
