@@ -39,7 +39,7 @@ class Lane(models.Model):
 
 
 class LaneEvent(models.Model):
-    """A sentence about a lane, for people; append only."""
+    """A sentence about a lane, for people; never changed, deleted when it is old."""
 
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()

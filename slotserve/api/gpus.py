@@ -62,7 +62,7 @@ class GpuReadingSerializer(serializers.Serializer[gpus.CardView]):
     processes = GpuProcessSerializer(many=True, allow_null=True)
 
 
-class LaneMinuteSerializer(serializers.Serializer[gpus.Minute]):
+class LaneMinuteSerializer(serializers.Serializer[Any]):
     """One minute, or five: the most memory, the mean of the rest."""
 
     minute = serializers.DateTimeField()
@@ -127,7 +127,7 @@ class LaneGpuHistoryView(APIView):
         is_week = asked.validated_data["days"] > 1
         rows_of = gpus.week_of_lane if is_week else gpus.day_of_lane
         rows = rows_of(lane, clock.database_now())
-        return Response([LaneMinuteSerializer(row).data for row in rows])
+        return Response(LaneMinuteSerializer(rows, many=True).data)
 
 
 def _shown(found: QuerySet[Gpu], request: Request) -> list[Any]:
