@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Q, Sum
+from django.contrib.auth.models import User
+from django.db.models import Count, OuterRef, Q, Subquery, Sum
 
 from bookings.models import Booking, Kind, State
 from gateway.models import UsageDay, UsageRecord
@@ -29,6 +30,7 @@ class Receipt:
 
     booking: Booking
     at: datetime
+    is_by_day: bool  # its requests are forgotten
     shares: Shares  # seconds
     requests: int  # refused ones are counted too
     refused: int
@@ -46,7 +48,8 @@ def receipt_of(booking: Booking, now: datetime) -> Receipt:
     """The receipt at `now`; four queries. One that never was in progress held no time and
     ran nothing. Of one whose requests are forgotten it is what its days have kept."""
     first, last = booking.active_from, min(booking.end, now)
-    if is_known_by_day_alone(booking, now):
+    is_by_day = is_known_by_day_alone(booking, now)
+    if is_by_day:
         days = UsageDay.objects.filter(booking_id_for=booking.pk)
         sums = days.aggregate(**{name: Sum(name, default=0.0) for name in TIMES})
         shares = Shares(**{name.removesuffix("_seconds"): sums[name] for name in TIMES})
@@ -55,7 +58,7 @@ def receipt_of(booking: Booking, now: datetime) -> Receipt:
         counted = UsageRecord.objects.filter(booking_id_for=booking.pk).aggregate(**_OF_RECORDS)
         shares = _shares(booking, first, last)
     ran = _ran(booking, first, last)
-    return Receipt(booking=booking, at=now, shares=shares, ran=ran, **counted)
+    return Receipt(booking=booking, at=now, is_by_day=is_by_day, shares=shares, ran=ran, **counted)
 
 
 # In the order of PersonUse.
@@ -79,14 +82,17 @@ class PersonUse:
     completion_tokens: int
 
 
-def use_by_person(booking: Booking, now: datetime) -> tuple[PersonUse, ...]:
-    """Who asked for how much, by name; one query."""
+def use_by_person(receipt: Receipt) -> tuple[PersonUse, ...]:
+    """Who asked for how much in its booking, by the name of today; one query."""
+    booking = receipt.booking.pk
     rows: Iterable[tuple[str | None, int, int, int, int]]
-    if is_known_by_day_alone(booking, now):
-        days = UsageDay.objects.filter(booking_id_for=booking.pk, requests__gt=0)
-        rows = days.order_by("owner_name").values_list("owner_name").annotate(**_OF_DAYS)
+    if receipt.is_by_day:
+        people = User.objects.filter(pk=OuterRef("owner_id_for")).values("username")
+        days = UsageDay.objects.filter(booking_id_for=booking, requests__gt=0)
+        named = days.annotate(person=Subquery(people)).order_by("person")
+        rows = named.values_list("person").annotate(**_OF_DAYS)
     else:
-        records = UsageRecord.objects.filter(booking_id_for=booking.pk)
+        records = UsageRecord.objects.filter(booking_id_for=booking)
         names = records.order_by("owner__username").values_list("owner__username")
         rows = names.annotate(**_OF_RECORDS)
     return tuple(PersonUse(name or "", *counts) for name, *counts in rows)

@@ -66,8 +66,7 @@ def follow_up(key: str) -> None:
 @shared_task(name="slotserve.usage_days")
 def usage_days() -> None:
     """Each minute: usage by day, today's until now; then requests that are old are forgotten."""
-    _guarded("usage by day", lambda: roll_up(clock.database_now()))
-    _guarded("forget requests", lambda: forget_records(clock.database_now()))
+    _guarded("usage by day", lambda: roll_up(clock.database_now(), forget_records))
 
 
 @shared_task(name="slotserve.audit")

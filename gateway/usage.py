@@ -96,6 +96,11 @@ def store_records(records: Iterable[Usage]) -> None:
     note_first_requests(_first_requests(rows))
 
 
+def pause() -> None:
+    """Between two transactions: let others write."""
+    time.sleep(PAUSE_SECONDS if connection.vendor == "sqlite" else 0.0)
+
+
 def _ingest_batches(valkey: redis.Redis, limit: int) -> Ingested:
     _ensure_group(valkey)
     entries = dropped = 0
@@ -134,7 +139,7 @@ def _move(valkey: redis.Redis, batch: list[Entry], limit: int) -> int:
     for start in range(0, len(records), limit):
         store_records(records[start : start + limit])
         if start + limit <= len(records):
-            time.sleep(PAUSE_SECONDS if connection.vendor == "sqlite" else 0.0)
+            pause()
     dropped = _size(batch) - len(records)
     sizes = [part for entry in batch for part in (entry.entry_id, len(entry.records))]
     keys = (USAGE_STREAM, USAGE_WAITING, DROPPED)

@@ -12,10 +12,10 @@ from django.db.models import Count, Q, Sum
 from bookings.models import Booking, Kind, State
 from gateway.models import UsageDay, UsageRecord
 from gateway.shares import shares_of
+from gateway.usage import BATCH
 from gateway.usage_facts import busy_times, held, ready_times
 from lanes.models import Lane
 
-BATCH = 100  # rows in one transaction: more would make bookings on SQLite wait
 COUNTS = ("requests", "refused", "prompt_tokens", "completion_tokens")
 TIMES = ("used_seconds", "loading_seconds", "idle_seconds", "unmeasured_seconds")
 NAMES = ("owner_name", "lane_name")

@@ -6,7 +6,7 @@ skipped, repeated, or done again after anything was lost.
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -29,7 +29,6 @@ LOCK_SECONDS = 55
 RECORDS_AT_A_TIME = 20_000
 BUDGET_SECONDS = 5.0  # of one call, so that no task is long; the rest is left to the next
 LEAST_DAYS = 2
-MOST_DAYS = 5 * 366  # that a first look goes back
 ONE_DAY = timedelta(days=1)
 
 
@@ -52,8 +51,9 @@ def day_of(moment: datetime) -> date:
     return moment.astimezone(ZoneInfo(settings.TIME_ZONE)).date()
 
 
-def roll_up(now: datetime) -> int:
-    """Bring usage by day up to `now`; says how many days were worked out.
+def roll_up(now: datetime, then: Callable[[datetime], object]) -> int:
+    """Bring usage by day up to `now`, and do what may be done only `then`, before anybody else is
+    at it; says how many days were worked out.
 
     Answers at once when another process is at it, or without Valkey: the next minute does it.
     """
@@ -64,7 +64,9 @@ def roll_up(now: datetime) -> int:
         log.warning("usage by day not worked out: Valkey does not answer reason=%s", error)
         return 0
     try:
-        return roll_due_days(now)
+        rolled = roll_due_days(now)
+        then(now)
+        return rolled
     finally:
         ticks.taken_up(LOCK)
 
@@ -118,10 +120,9 @@ def _note_everything(now: datetime, progress: UsageProgress | None) -> None:
     claims = Booking.objects.filter(state=State.CONFIRMED).aggregate(first=Min("start"))["first"]
     called = UsageRecord.objects.aggregate(first=Min("at"))["first"]
     begun = min([each for each in (claims, called) if each is not None], default=now)
-    first = max(day_of(begun), today - MOST_DAYS * ONE_DAY)
     held = UsageDay.objects.order_by().values_list("day", flat=True).distinct()
     with transaction.atomic():
-        _mark({*_days(first, today), *held})
+        _mark({*_days(day_of(begun), today), *held})
         progress = progress or UsageProgress()
         progress.zone, progress.through = settings.TIME_ZONE, today
         progress.last_record = newest.pk if newest else 0

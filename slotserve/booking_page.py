@@ -100,7 +100,7 @@ def view_of(booking: Booking, viewer: User, now: datetime) -> BookingView:
     guests = tuple(booking.shares.select_related("member"))
     is_held = booking.state == State.CONFIRMED and row.status in HELD
     receipt = receipt_of(booking, now) if is_held else None
-    uses = use_by_person(booking, now) if is_held else ()
+    uses = use_by_person(receipt) if receipt else ()
     return BookingView(
         booking=booking,
         row=row,

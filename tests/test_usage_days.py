@@ -193,6 +193,10 @@ def test_many_days_are_worked_out_over_several_calls(monkeypatch: pytest.MonkeyP
     assert roll_due_days(at(3 * 1440)) == 1
 
 
+def never(now: datetime) -> None:
+    raise AssertionError(f"done at {now}, although nothing was worked out")
+
+
 @pytest.mark.usefixtures("valkey")
 def test_the_task_works_it_out_one_at_a_time(moment: Moment) -> None:
     moment.set(60)
@@ -201,7 +205,7 @@ def test_the_task_works_it_out_one_at_a_time(moment: Moment) -> None:
     tasks.usage_days()
     assert len(rows()) == 1
     assert ticks.claim(usage_days.LOCK, 5)
-    assert usage_days.roll_up(at(61)) == 0
+    assert usage_days.roll_up(at(61), never) == 0
 
 
 @pytest.mark.usefixtures("valkey")
@@ -209,5 +213,5 @@ def test_without_valkey_it_says_so(
     valkey_server: ValkeyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     valkey_server.stop()
-    assert usage_days.roll_up(at(0)) == 0
+    assert usage_days.roll_up(at(0), never) == 0
     assert "Valkey does not answer" in caplog.text
