@@ -161,15 +161,6 @@ def test_whose_slot_it_is_changes_the_model_and_others_book(
         assert ("Book another model" in text) is not is_own
 
 
-def test_another_try_leads_back_to_the_page_it_was_asked_on(lane: Lane, preset: Preset) -> None:
-    pages.runtime(lane, preset, Phase.FAILED, reason="Boom.", ended_at=clock.database_now())
-    client = Client()
-    client.force_login(builders.administrator())
-    asked = client.post("/lanes/demo/retry/", {"next": "/bookings/7/"})
-    assert asked["Location"] == "/bookings/7/"
-    assert client.post("/lanes/demo/retry/", {"next": "//evil.test"})["Location"] == "/lanes/demo/"
-
-
 def test_the_api_tells_a_failure_in_its_parts(lane: Lane, preset: Preset) -> None:
     pages.runtime(
         lane,

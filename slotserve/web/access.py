@@ -20,7 +20,7 @@ def members_only(view: View) -> View:
     def guarded(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)
-        answer = redirect_to_login(_page_of(request))
+        answer = redirect_to_login(page_of(request))
         # Into a fragment's place a plain redirect would put the whole login page.
         return HttpResponseClientRedirect(answer.url) if _is_fragment(request) else answer
 
@@ -50,8 +50,8 @@ def _is_fragment(request: HttpRequest) -> bool:
     return bool(request.htmx)  # type: ignore[attr-defined]
 
 
-def _page_of(request: HttpRequest) -> str:
-    """The page to show after logging in: the one a fragment or a form is on, or what was asked."""
+def page_of(request: HttpRequest) -> str:
+    """The page to go back to: the one a fragment or a form is on, or what was asked."""
     if request.method in {"GET", "HEAD"} and not _is_fragment(request):
         return request.get_full_path()
     try:

@@ -19,7 +19,7 @@ from lanes.refusals import Refusal
 from lanes.telling import tell
 from slotserve.live.reading import lanes_digest
 from slotserve.overview import lanes_for_people, overviews, recent_events
-from slotserve.web.access import came_from, members_only, staff_required
+from slotserve.web.access import came_from, members_only, page_of, staff_required
 from slotserve.web.answers import member, say
 from slotserve.web.forms import ChooseForm, DefaultForm
 from slotserve.web.gpus import cards_context, day_context, hours_of
@@ -42,13 +42,14 @@ def overview(request: HttpRequest) -> HttpResponse:
     if request.htmx and "lane" in request.GET:  # type: ignore[attr-defined]
         lane = get_object_or_404(lanes_for_people(), slug=request.GET["lane"])
         (view,) = overviews([lane], now, member(request))
-        return render(request, "_lane_card.html", {"view": view})
+        return render(request, "_lane_card.html", {"view": view, "here": page_of(request)})
     views = overviews(lanes_for_people().order_by("name"), now, member(request))
     wish = Wish.of(request.GET)
     context = {
         "lanes": wish.of_all(views, member(request)),
         "count": len(views),
         "wish": wish,
+        "here": page_of(request),
         "lanes_digest": lanes_digest(view.lane.slug for view in views),
         **notice_context(now),
     }
