@@ -263,6 +263,16 @@ COMMON_LINES = [
         "The host's Docker Engine does not answer.",
     ),
     (
+        Kind.PROGRAM,
+        "slotserve: the container could not be made: invalid mount config for type bind",
+        "The Docker Engine did not make its container.",
+    ),
+    (
+        Kind.PROGRAM,
+        'slotserve: the container could not be started: exec: "serve": executable file not found',
+        "The Docker Engine did not start its container.",
+    ),
+    (
         Kind.HOST_MEMORY,
         "slotserve: the container was killed: out of memory (OOMKilled)",
         "It ran out of memory.",

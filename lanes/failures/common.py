@@ -245,9 +245,21 @@ PROGRAM: tuple[Pattern, ...] = (
     ),
 )
 
-# Which memory is not said.
+# Which memory is not said; what the Docker Engine says is in the line that is shown beside.
 LAST: tuple[Pattern, ...] = (
     pattern(Kind.HOST_MEMORY, r"[Oo]ut of memory", "It ran out of memory."),
+    pattern(
+        Kind.PROGRAM,
+        r"slotserve: the container could not be made: ",
+        "The Docker Engine did not make its container.",
+        "Look at the server's log.",
+    ),
+    pattern(
+        Kind.PROGRAM,
+        r"slotserve: the container could not be started: ",
+        "The Docker Engine did not start its container.",
+        "Look at the server's log.",
+    ),
 )
 PATTERNS: tuple[Pattern, ...] = (
     *MEMORY,
