@@ -151,6 +151,7 @@ class Delivery(models.Model):
     reason = models.CharField(max_length=300, blank=True)
     created_at = models.DateTimeField()
     tried_at = models.DateTimeField(null=True)
+    replayed_at = models.DateTimeField(null=True, help_text="When somebody had it sent again.")
 
     class Meta:
         ordering: ClassVar = ["-pk"]

@@ -130,7 +130,9 @@ def deliveries_of(endpoint_pk: int) -> QuerySet[Delivery]:
 def replay(delivery: Delivery, now: datetime) -> bool:
     """Have it sent anew from the start, whatever became of it; False: it waits already."""
     over = Delivery.objects.filter(pk=delivery.pk, endpoint__isnull=False, send_from=None)
-    is_replayed = over.update(send_from=now, attempts=0, state=Delivery.State.WAITING, reason="")
+    is_replayed = over.update(
+        send_from=now, replayed_at=now, attempts=0, state=Delivery.State.WAITING, reason=""
+    )
     ticks.notices_soon()
     return bool(is_replayed)
 
@@ -162,12 +164,11 @@ def _drop(delivery: Delivery, now: datetime) -> bool:
 
 
 def _is_old(delivery: Delivery, now: datetime) -> bool:
-    """Whether it is no news to people any more; what somebody has sent again is."""
-    is_replayed = delivery.attempts == 0 and delivery.tried_at is not None
-    if delivery.channel == Channel.WEBHOOK or is_replayed:
+    """Whether it is no news to people any more; what somebody has sent again is, as long again."""
+    if delivery.channel == Channel.WEBHOOK:
         return False
     began = delivery.notice.at if delivery.notice else delivery.created_at
-    return began <= now - NEWS_FOR
+    return (delivery.replayed_at or began) <= now - NEWS_FOR
 
 
 def _is_switched_off(delivery: Delivery) -> bool:

@@ -21,7 +21,7 @@ from notices.holding import holds
 from notices.mail import send_due
 from notices.maintenance import tell_maintenance
 from notices.models import Delivery, Endpoint
-from notices.outbox import SENT, Outcome, send_all, waiting
+from notices.outbox import SENT, Outcome, refused, send_all, waiting
 from notices.recovered import tell_recoveries
 from notices.routing import route
 from notices.telling import tell_bookings
@@ -232,13 +232,26 @@ def test_a_chat_room_is_told_no_news_of_yesterday(event: str, booking: Booking) 
     assert (old.state, old.reason) == ("moot", "too old")
 
 
-def test_what_is_sent_again_to_a_room_is_as_old_as_it_may_be() -> None:
+def test_what_is_sent_again_to_a_room_is_news_for_another_day() -> None:
+    """Also what was dropped untried, and also when its first try fails."""
     room("host")
     announce(Event.HOST, "older", {}, now() - timedelta(days=3))
-    Delivery.objects.update(send_from=None, attempts=1, tried_at=now() - timedelta(days=3))
-    delivery = Delivery.objects.get()
-    endpoint_services.send_again(delivery, actor=builders.administrator(), now=now())
+    assert send_all(waiting(Channel.CHAT, now()), lambda _: SENT) == 0
+    old = Delivery.objects.get()
+    assert (old.reason, old.tried_at) == ("too old", None)
+    endpoint_services.send_again(old, actor=builders.administrator(), now=now())
+    assert send_all(waiting(Channel.CHAT, now()), lambda _: refused("away")) == 0
+    assert Delivery.objects.get().reason == "away"
+    Delivery.objects.update(send_from=now())
     assert send_all(waiting(Channel.CHAT, now()), lambda _: SENT) == 1
+
+
+def test_what_was_sent_again_a_day_ago_is_old() -> None:
+    room("host")
+    announce(Event.HOST, "older", {}, now() - timedelta(days=3))
+    Delivery.objects.update(replayed_at=now() - timedelta(hours=24.1))
+    assert send_all(waiting(Channel.CHAT, now()), lambda _: SENT) == 0
+    assert Delivery.objects.get().reason == "too old"
 
 
 def test_a_room_is_not_told_of_free_time_of_which_somebody_has_some(booking: Booking) -> None:
