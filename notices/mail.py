@@ -5,7 +5,8 @@ answer, nobody asks it for the next.
 """
 
 import contextlib
-from email.mime.text import MIMEText
+from email.charset import BASE64, Charset
+from email.mime.nonmultipart import MIMENonMultipart
 from email.utils import parseaddr
 from smtplib import SMTPException, SMTPServerDisconnected
 from typing import Any
@@ -16,7 +17,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 from django.utils.translation import get_language
 
-from bookings.models import Booking
+from bookings.models import Booking, State
 from lanes import clock
 from lanes.models import Notice
 from lanes.smtp import InDoubtError
@@ -32,6 +33,7 @@ from notices.preferences import in_words_of, preference_of, zone_of
 
 LONGEST_SUBJECT = 150
 _FOR_CALENDARS = OF_CHANGES - {"decision_needed"} | {"transferred"}
+_INVITES = ("confirmed", "approved", "transferred")
 _LINKS = {
     "offered": (Link.Action.CONFIRM, Link.Action.RELEASE),
     "starting": (Link.Action.RELEASE,),
@@ -77,7 +79,7 @@ def message_of(
             headers={"Auto-Submitted": "auto-generated", "Message-ID": _id_of(notice)},
         )
         mail.attach_alternative(render_to_string("notices/mail.html", context), "text/html")
-        if booking is not None and notice.kind in _FOR_CALENDARS:
+        if booking is not None and _is_for_calendars(notice, booking):
             mail.attach(_calendar(booking, notice))
     return mail
 
@@ -139,7 +141,16 @@ def _where(notice: Notice, booking: Booking | None) -> str:
     return page_url("lane", notice.lane.slug) if notice.lane else page_url("notices")
 
 
-def _calendar(booking: Booking, notice: Notice) -> MIMEText:
+def _is_for_calendars(notice: Notice, booking: Booking) -> bool:
+    """Whether it changes what the reader's calendar has: of what waits for approval, and always
+    did, it has nothing that could end."""
+    if notice.kind not in _FOR_CALENDARS or booking.state != State.PENDING:
+        return notice.kind in _FOR_CALENDARS
+    before = Notice.objects.filter(booking_id_for=booking.pk, recipient=notice.recipient_id)
+    return before.filter(kind__in=_INVITES, pk__lt=notice.pk).exists()
+
+
+def _calendar(booking: Booking, notice: Notice) -> MIMENonMultipart:
     """The part that calendars look for: its method stands in its type as well."""
     is_theirs = booking.owner_id == notice.recipient_id
     where = page_url("booking", str(booking.pk)) if is_theirs else ""
@@ -147,7 +158,9 @@ def _calendar(booking: Booking, notice: Notice) -> MIMEText:
     organizer = parseaddr(settings.DEFAULT_FROM_EMAIL)[1]
     zone = zone_of(preference_of(notice.recipient))
     method, text = invitation(dated, zone, organizer, notice.recipient)
-    part = MIMEText(text.decode(), "calendar", "utf-8")
+    part, coded = MIMENonMultipart("text", "calendar"), Charset("utf-8")
+    coded.body_encoding = BASE64  # keeps its ends of lines; libraries set the default for all
+    part.set_payload(text.decode(), coded)
     part.set_param("method", method)
     part.add_header("Content-Disposition", "attachment", filename="booking.ics")
     return part

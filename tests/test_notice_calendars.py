@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from email import charset
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.policy import default as modern
@@ -191,6 +192,20 @@ def test_an_approved_one_is_invited_to_and_a_rejected_one_ends() -> None:
     assert sorted(told(message) for _, _, message in sent()) == [("CANCEL", 1), ("REQUEST", 1)]
 
 
+@pytest.mark.parametrize(("state", "expected"), [("pending", 0), ("confirmed", 1)])
+def test_of_one_that_waits_after_a_move_only_what_was_sent_before_ends(
+    state: str, expected: int
+) -> None:
+    booking = booked(state=state)
+    look()
+    Booking.objects.update(state="pending", start=booking.start + HOUR / 4)
+    look()
+    (_, subject, changed) = sent()[-1]
+    assert "waits for an administrator" in subject
+    parts = [each for each in changed.walk() if each.get_content_type() == "text/calendar"]
+    assert [part.get_param("method") for part in parts] == ["CANCEL"] * expected
+
+
 def test_a_released_one_is_shorter_in_the_calendar() -> None:
     booking = booked(start=now() - HOUR / 2)
     look()
@@ -218,6 +233,17 @@ def test_a_mail_has_text_html_and_a_calendar_and_its_name_for_ever() -> None:
     kinds = [each.get_content_type() for each in message.walk() if not each.is_multipart()]
     assert kinds == ["text/plain", "text/html", "text/calendar"]
     assert re.fullmatch(r"<notice-\d+-\d{20}@[^@>]+>", str(message["Message-ID"]))
+
+
+def test_a_calendar_in_a_mail_keeps_its_ends_of_lines_beside_other_libraries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Apprise has all texts of its process written as quoted-printable."""
+    monkeypatch.setitem(charset.CHARSETS, "utf-8", (charset.QP, charset.QP, "utf-8"))
+    booked()
+    look()
+    ((_, _, message),) = sent()
+    assert told(message) == ("REQUEST", 0)
 
 
 def test_a_calendar_brings_the_clocks_of_its_own_years() -> None:
