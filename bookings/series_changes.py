@@ -140,10 +140,10 @@ def _with_other_times(
     refusal: Offering, booking: Booking, shift: Shift, span: Span, wall: datetime
 ) -> Offering:
     """A refusal with the nearest times of that day at which all that are meant could be: as this
-    one would be. Nothing is locked, so others may be faster."""
+    one would be, so none where they differ. Nothing is locked, so others may be faster."""
     now, lane = clock.database_now(), shift.lane or booking.lane
     meant = [each for each in _meant(booking, span) if each.status(now) in NOT_BEGUN]
-    if booking not in meant:
+    if booking not in meant or _is_mixed(meant, shift):
         return refusal
     but, before = [each.pk for each in meant], wall_of(booking.start, shift.zone)
     is_changed = lane.pk != booking.lane_id or shift.length is not None
@@ -159,6 +159,11 @@ def _with_other_times(
     nearest = tuple(Interval(each.start, each.end) for each in found)
     words = f"{refusal.words} {advice(nearest, now)}" if nearest else refusal.words
     return replace(refusal, sentence=words, nearest=nearest)
+
+
+def _is_mixed(meant: Sequence[Booking], shift: Shift) -> bool:
+    """Whether one of them would be on another lane, or load something else, than the others."""
+    return len({(shift.lane or each.lane, each.kind, each.preset_id) for each in meant}) > 1
 
 
 def _change(booking: Booking, actor: User, change: Change) -> tuple[Booking, ...] | Refusal:

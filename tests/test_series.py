@@ -366,6 +366,17 @@ class TestChanging:
                 assert not isinstance(move(start=each.start, end=each.end), Refusal)
                 transaction.set_rollback(True)
 
+    @pytest.mark.parametrize("to_lane", [False, True])
+    def test_times_are_offered_where_all_are_or_come_to_be_on_one_lane(
+        self, rows: list[Booking], owner: User, lane: Lane, to_lane: bool
+    ) -> None:
+        booked(lane, start=at(2 * DAY + 120), end=at(2 * DAY + 180))
+        Booking.objects.filter(pk=rows[1].pk).update(lane=builders.lane("other"))
+        target = lane if to_lane else None
+        answer = move_series(rows[0], actor=owner, start=at(120), end=at(180), lane=target)
+        assert isinstance(answer, SlotTaken)
+        assert bool(answer.nearest) is to_lane
+
     def test_times_that_rules_forbid_are_not_offered(
         self, rows: list[Booking], owner: User, lane: Lane
     ) -> None:
