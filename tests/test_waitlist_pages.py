@@ -18,7 +18,7 @@ from notices.mail import message_of
 from notices.models import Link
 from notices.telling import tell_bookings
 from notices.wording import words_of
-from slotserve.live.reading import bookings_digest
+from slotserve.live.reading import bookings_digest, read_state
 from tests import builders
 from tests.test_api_bookings import signed_in, with_token
 from tests.test_web_bookings import local
@@ -103,6 +103,15 @@ def test_of_a_slot_that_begins_now_another_time_is_offered(
     text = client.post("/book/", form(begins=begins)).content.decode()
     assert ("Wait for this time" in text) is is_offered
     assert "Wait for any time within a day" in text
+
+
+@pytest.mark.parametrize(("within", "waits"), [("0", 0), ("1", 1)])
+def test_nobody_waits_for_just_the_slot_that_begins_now(
+    client: Client, taken: Booking, within: str, waits: int
+) -> None:
+    answer = client.post("/waitlist/", form(within=within, begins="now"), follow=True)
+    assert ("A slot that begins now passes meanwhile" in answer.content.decode()) is not waits
+    assert Waiting.objects.count() == waits
 
 
 @pytest.mark.parametrize("changed", [{"within": "9"}, {"lane": "nowhere"}, {"length": ""}])
@@ -407,12 +416,12 @@ def test_a_new_hold_is_shown_without_a_reload(
     client: Client, lane: Lane, owner: User, address: str
 ) -> None:
     before = client.get(address).content.decode()
-    assert f'data-live="bookings" data-live-digest="{bookings_digest()}"' in before
+    assert f'data-live-digest="{bookings_digest()}' in before
     hold = hold_for(owner)
-    assert f'data-live-digest="{bookings_digest()}"' not in before, "the page is told of it"
+    assert f'data-live-digest="{bookings_digest()}' not in before, "the page is told of it"
     part = client.get(address, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in part
-    assert f'data-live-digest="{bookings_digest()}"' in part
+    assert f'data-live-digest="{bookings_digest()}' in part
     assert f"/bookings/{hold.pk}/confirm/" in part
 
 
@@ -427,5 +436,23 @@ def test_places_that_others_leave_are_shown_without_a_reload(lane: Lane, owner: 
     assert "place 2" in before
     mine = Waiting.objects.get(owner__username="ada")
     first.delete(f"{URL}{mine.pk}/")
-    assert f'data-live-digest="{bookings_digest()}"' not in before
+    assert f'data-live-digest="{bookings_digest()}' not in before
     assert "place 1" in page.get("/waitlist/").content.decode()
+
+
+def test_a_window_that_closes_is_gone_within_a_minute(
+    client: Client, lane: Lane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which is no event: the part is asked for with each minute, and carries both digests."""
+    then = clock.database_now()
+    monkeypatch.setattr(clock, "database_now", lambda: then)
+    topics = read_state().topics
+    digests = f"{topics['bookings']} {topics['minute']}"
+    part = f'data-live="bookings minute" data-live-digest="{digests}"'
+    assert part in client.get("/waitlist/").content.decode()
+    monkeypatch.setattr(clock, "database_now", lambda: then + timedelta(minutes=1))
+    assert (read_state().topics["bookings"], read_state().topics["minute"] != topics["minute"]) == (
+        topics["bookings"],
+        True,
+    )
+    assert part not in client.get("/waitlist/").content.decode()

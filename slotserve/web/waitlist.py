@@ -19,7 +19,7 @@ from lanes import clock
 from lanes.models import Lane, Preset
 from lanes.refusals import Refusal
 from slotserve.api.errors import STATUS_OF
-from slotserve.live.reading import bookings_digest
+from slotserve.live.reading import bookings_digest, minute_digest
 from slotserve.web.access import came_from, members_only
 from slotserve.web.answers import leave_for, member, say
 from slotserve.web.fields import LocalDateTimeInput, StyledForm, next_quarter
@@ -95,6 +95,7 @@ def page(request: HttpRequest) -> HttpResponse:
     """What the member waits for, each with its place, what is held, and a form to wait."""
     digest = bookings_digest()  # before what is shown: what comes between is asked for anew
     now, user = clock.database_now(), member(request)
+    digest = f"{digest} {minute_digest(now)}"
     if request.method == "POST" and "within" in request.POST:
         return wait(request)
     form = WaitForm(request.POST or None, now=now)
@@ -126,7 +127,9 @@ def wait(request: HttpRequest) -> HttpResponse:
     form, repeat = BookForm(request.POST, now=now), RepeatForm(request.POST)
     within = WITHIN.get(request.POST.get("within", ""))
     done: object = Refusal("invalid", _("Say which lane, from when and how long."))
-    if form.is_valid() and within is not None:
+    if form.is_valid() and within == timedelta() and form.data.get("begins") == "now":
+        done = Refusal("invalid", _("A slot that begins now passes meanwhile: wait for any time."))
+    elif form.is_valid() and within is not None:
         done = waitlist.wait(owner=member(request), wanted=_wanted(form, within, now))
     if isinstance(done, Refusal):  # what was typed stays
         context = {"form": form, "repeat": repeat, "refusal": done, "can_wait": waits_offered(form)}
