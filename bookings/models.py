@@ -291,6 +291,11 @@ class Waiting(models.Model):
                 violation_error_message="The window must end after it begins.",
             ),
         ]
+        indexes: ClassVar = [  # the newest is asked for every second
+            models.Index(
+                fields=["left_at"], condition=Q(left_at__isnull=False), name="bookings_waiting_left"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"#{self.pk} {self.owner_id}: {self.minutes} min"
