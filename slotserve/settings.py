@@ -152,6 +152,12 @@ ACCOUNT_FORMS = {
     "login": "slotserve.web.account_forms.LoginForm",
     "reset_password": "slotserve.web.account_forms.ResetPasswordForm",
 }
+MFA_FORMS = {
+    "add_webauthn": "slotserve.web.passkey_forms.AddWebAuthnForm",
+    "authenticate_webauthn": "slotserve.web.passkey_forms.AuthenticateWebAuthnForm",
+    "login_webauthn": "slotserve.web.passkey_forms.LoginWebAuthnForm",
+    "reauthenticate_webauthn": "slotserve.web.passkey_forms.ReauthenticateWebAuthnForm",
+}
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "SlotServe"

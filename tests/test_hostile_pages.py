@@ -266,3 +266,10 @@ def test_a_foreign_host_name_is_one_line_in_the_log() -> None:
         handler.setStream(kept)
     (line,) = stream.getvalue().splitlines()
     assert "evil.example" in line
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("credential", ["9" * 5000, "[" * 100_000, "{", '"x"'])
+def test_a_security_key_that_is_none_is_refused(client: Client, credential: str) -> None:
+    answer = client.post("/accounts/2fa/webauthn/login/", {"credential": credential})
+    assert answer.status_code in {200, 302, 400}
