@@ -1,9 +1,6 @@
 """The web process's connections to PostgreSQL: kept from request to request, tried before use."""
 
 import os
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,8 +11,8 @@ import psycopg
 import pytest
 
 from slotserve.database import POSTGRES_ENGINE, SQLITE_ENGINE, pooled
-from slotserve.stack.parts import ROOT
 from tests import fleet
+from tests.web_process import web_process
 
 MOST = 3
 NAME = f"pool-of-{os.getpid()}"
@@ -54,21 +51,8 @@ def web(server: object, tmp_path: Path) -> Iterator[httpx.Client]:
         "SLOTSERVE_DATA": str(tmp_path),
         "SLOTSERVE_DATABASE_POOL": str(MOST),
     }
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        argv = [sys.executable, "-m", "uvicorn", "slotserve.asgi:application", "--lifespan", "off"]
-        process = subprocess.Popen(
-            [*argv, "--fd", str(listening.fileno()), "--no-access-log"],
-            cwd=ROOT, env=environment, pass_fds=[listening.fileno()],
-        )  # fmt: skip
-        host, port = listening.getsockname()
-    try:
-        with httpx.Client(base_url=f"http://{host}:{port}", timeout=30) as client:
-            yield client
-    finally:
-        process.terminate()
-        assert process.wait(10) in (0, -15)
+    with web_process(environment) as client:
+        yield client
 
 
 def reason(web: httpx.Client) -> str:

@@ -1,7 +1,6 @@
 """PostgreSQL is started again under the web process: pages are served, or say that they will be."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 from slotserve.stack.parts import ROOT
 from tests import fleet, own_postgres
 from tests.own_postgres import Cluster
+from tests.web_process import web_process
 
 pytestmark = pytest.mark.postgres
 PASSWORD = "a long password"
@@ -54,25 +54,12 @@ def web(environment: dict[str, str]) -> Iterator[httpx.Client]:
     manage(environment, "migrate", "--verbosity=0")
     manage(environment, "collectstatic", "--no-input")
     manage(environment, "createsuperuser", "--no-input", "--username=x", "--email=x@example.org")
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(64)
-        argv = [sys.executable, "-m", "uvicorn", "slotserve.asgi:application", "--lifespan", "off"]
-        process = subprocess.Popen(
-            [*argv, "--fd", str(listening.fileno()), "--no-access-log"],
-            cwd=ROOT, env=environment, pass_fds=[listening.fileno()],
-        )  # fmt: skip
-        host, port = listening.getsockname()
-    try:
-        with httpx.Client(base_url=f"http://{host}:{port}", timeout=60) as client:
-            client.get("/accounts/login/")
-            form = {"login": "x", "password": PASSWORD}
-            head = {"X-CSRFToken": client.cookies["csrftoken"]}
-            assert client.post("/accounts/login/", data=form, headers=head).status_code == 302
-            yield client
-    finally:
-        process.terminate()
-        assert process.wait(30) in (0, -15)
+    with web_process(environment, answer_seconds=60, stop_seconds=30) as client:
+        client.get("/accounts/login/")
+        form = {"login": "x", "password": PASSWORD}
+        head = {"X-CSRFToken": client.cookies["csrftoken"]}
+        assert client.post("/accounts/login/", data=form, headers=head).status_code == 302
+        yield client
 
 
 def faults(answers: list[httpx.Response]) -> list[str]:
