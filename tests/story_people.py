@@ -89,6 +89,7 @@ class People:
             page.get_by_label("Password").fill(PASSWORD)
             page.get_by_role("button", name="Log in", exact=True).click()
             expect(page.get_by_role("button", name="Log in", exact=True)).to_have_count(0)
+            page.wait_for_load_state()  # its scripts have begun, its stream is asked for
             self.stage.cookies[name] = page.context.cookies()
         return page
 
