@@ -9,7 +9,6 @@ parts of them that refresh by themselves, and ("cold") pages of which nothing is
 once a minute for one reader of all.
 """
 
-import gc
 import statistics
 import sys
 import time
@@ -134,13 +133,13 @@ def main(rounds: int, names: list[str]) -> int:
 
 def _measured(rounds: int, names: list[str]) -> list[Figures]:
     from bench.made_up_company import settle  # noqa: PLC0415 - Django's settings are known only now
+    from slotserve import garbage  # noqa: PLC0415
     from slotserve.demo.scale import Scale  # noqa: PLC0415
     from tests import every_page  # noqa: PLC0415
 
     site = every_page.made(Scale(lanes=50, members=200, bookings=20_000, requests=3))
     settle()
-    gc.collect()
-    gc.freeze()  # what seeding left is not gone through again while pages are measured
+    garbage.settle()  # as the web process does, with what seeding left
     wanted = [
         each for each in _questions(site) if not names or each.name in names or each.key == CONTROL
     ]

@@ -1,6 +1,5 @@
 """The web process as an ASGI application."""
 
-import gc
 from collections.abc import Awaitable, Callable, Mapping
 from typing import IO, Any
 
@@ -15,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from slotserve.database import pooled
+from slotserve.garbage import settle
 from slotserve.logs import hide_from_access_log
 from slotserve.reading_settings import settings_or_exit
 
@@ -68,14 +68,7 @@ def _let_thread_go() -> None:
         thread.shutdown(wait=False)
 
 
-def _settle() -> None:
-    """What was imported stays. A collection of garbage that looks at it takes a tenth of a second
-    of one request in a dozen, so that none does."""
-    reverse("overview")  # reads all addresses, and with them the modules of all pages
-    gc.collect()
-    gc.freeze()
-
-
 _JSON = b'{"code": "bad_request", "detail": "This request could not be read."}'
 application = Handler()
-_settle()
+reverse("overview")  # reads all addresses, and with them the modules of all pages
+settle()

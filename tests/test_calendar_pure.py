@@ -77,9 +77,9 @@ def span(view: View, zone: tzinfo = UTC) -> Span:
 
 
 def row(pk: int, start: float, end: float, *, is_mine: bool = False) -> Booked:
-    owner = (VIEWER, "me") if is_mine else (VIEWER + 1, "bob")
+    owner, called = (VIEWER, "me") if is_mine else (VIEWER + 1, "bob")
     times = (at(start), at(end))
-    return Booked(pk, 1, *times, *owner, "gpu", None, None, "confirmed", None, None)
+    return Booked(pk, 1, *times, None, "confirmed", "gpu", owner, None, called, None, None)
 
 
 def test_what_can_be_read_stays_as_it_is() -> None:

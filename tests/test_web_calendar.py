@@ -291,9 +291,9 @@ def test_the_feed_asks_the_same_of_any_number(
 ) -> None:
     for number in range(bookings):
         book(builders.lane(default_preset=lane.default_preset), 60 * number, 60 * number + 50)
-    # Session, user; lanes; bookings; runtimes, choices, load history, files' sizes; maintenance.
-    # (The clock's query is none here.)
-    with django_assert_num_queries(9):
+    # Session, user; lanes; bookings, their owners and presets; runtimes, choices, load history,
+    # files' sizes; maintenance. (The clock's query is none here.)
+    with django_assert_num_queries(11):
         read(member)
 
 
@@ -308,8 +308,9 @@ def test_the_page_asks_the_same_of_any_number(
         book(builders.lane(default_preset=lane.default_preset), 60 * number, 60 * number + 50)
     member.get("/calendar/", DAY)  # the first page of a session keeps the member's zone
     # Session, user, unread notices, announcements; lanes; bookings of the page, bookings before
-    # them; maintenance; runtimes, choices, load history, files' sizes; maintenance in words.
-    with django_assert_num_queries(13):
+    # them, owners and presets of both; maintenance; runtimes, choices, load history, files' sizes;
+    # maintenance in words.
+    with django_assert_num_queries(17):
         member.get("/calendar/", DAY)
 
 

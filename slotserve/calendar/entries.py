@@ -12,14 +12,14 @@ class Booked(NamedTuple):
     lane_id: int
     start: datetime
     end: datetime
-    owner_id: int
-    owner: str
+    late: datetime | None  # when it was confirmed, where that was after its start
+    state: str
     kind: str
+    owner_id: int
+    preset_id: int | None
+    owner: str
     preset: str | None  # slug
     preset_name: str | None
-    state: str
-    late: datetime | None  # when it was confirmed, where that was after its start
-    preset_id: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ SHORTEST_BAND = {
 
 
 def feed(span: Span, sought: Sought, reader: Reader, now: datetime) -> dict[str, Any]:
-    """Lanes, bookings and bands of a day or week; seven queries. What is shown by itself is said
+    """Lanes, bookings and bands of a day or week; nine queries. What is shown by itself is said
     one by one: thousands of bookings are read and put together as tuples."""
     lanes = reading.lanes_of(sought)
     start, end, margin = span.start, span.end, reading.reach()
@@ -52,7 +52,7 @@ def feed(span: Span, sought: Sought, reader: Reader, now: datetime) -> dict[str,
 
 
 def handles(span: Span, sought: Sought, reader: Reader, now: datetime) -> dict[str, Any]:
-    """Lanes, and the bookings that the reader can move, of a month; two queries. It is drawn
+    """Lanes, and the bookings that the reader can move, of a month; four queries. It is drawn
     without them: they are what is dragged."""
     lanes = reading.lanes_of(sought)
     found = reading.held(lanes, span.start, span.end).filter(end__gt=now)

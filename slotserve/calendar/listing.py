@@ -37,7 +37,7 @@ class Listing:
 
 
 def listing(span: Span, sought: Sought, reader: Reader, now: datetime, page: int) -> Listing:
-    """The page of this number, from 1; eight queries, two when nothing is booked."""
+    """The page of this number, from 1; twelve queries, two when nothing is booked."""
     lanes = reading.lanes_of(sought)
     first = (page - 1) * ROWS
     found = reading.held(lanes, span.start, span.end)[first : first + ROWS + 1]

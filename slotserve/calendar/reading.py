@@ -16,7 +16,7 @@ from bookings.models import Booking, Kind, State
 from bookings.names import Names
 from bookings.states import OCCUPYING
 from lanes.maintenance import within
-from lanes.models import Lane, Maintenance, ManualChoice, Runtime
+from lanes.models import Lane, Maintenance, ManualChoice, Preset, Runtime
 from slotserve.calendar.entries import Booked, Entry
 from slotserve.calendar.month import Held
 from slotserve.calendar.spans import Span
@@ -44,16 +44,13 @@ COLUMNS = (
     "lane_id",
     Kept("start"),
     Kept("end"),
-    "owner_id",
-    "owner__username",
-    "kind",
-    "preset__slug",
-    "preset__name",
-    "state",
     LATE,
+    "state",
+    "kind",
+    "owner_id",
     "preset_id",
 )
-
+NO_PRESET = (None, None)
 
 Closed = tuple[Maintenance, datetime, datetime]  # with the times that it has or had
 
@@ -137,13 +134,22 @@ def closures_of(span: Span, sought: Sought) -> list[Maintenance]:
 
 
 def booked(found: QuerySet[Booking], now: datetime) -> list[Booked]:
-    """The rows, without those that nobody approved in time; one query."""
+    """The rows, without those that nobody approved in time; three queries: thousands of rows have
+    few names, which the database would write out for each."""
+    rows = list(found.values_list(*COLUMNS).iterator(ROWS_AT_ONCE))
+    owners = User.objects.filter(pk__in={row[-2] for row in rows})
+    presets = Preset.objects.filter(pk__in={row[-1] for row in rows} - {None})
+    who = dict(owners.values_list("pk", "username"))
+    what = {pk: names for pk, *names in presets.values_list("pk", "slug", "name")}
     read = cache(moment)  # the same times recur
-    rows = [
-        Booked._make((pk, lane, read(start), read(end), *rest, late and read(late), preset))
-        for pk, lane, start, end, *rest, late, preset in found.values_list(*COLUMNS)
+    return [
+        Booked(
+            *(pk, lane, read(start), read(end), late and read(late), *said),
+            *(who[said[-2]], *what.get(said[-1], NO_PRESET)),
+        )
+        for pk, lane, start, end, late, *said in rows
+        if said[0] != State.PENDING or read(end) > now
     ]
-    return [row for row in rows if row.state != State.PENDING or row.end > now]
 
 
 def moment(kept: str | datetime) -> datetime:

@@ -12,6 +12,9 @@ from bookings.warmth import Band, BandKind
 from slotserve.calendar import words
 from slotserve.calendar.entries import Block, Entry
 
+_WALL = len("2026-11-30T08:57:00")  # of what isoformat says: without the offset
+_TIME = slice(len("2026-11-30T"), _WALL)
+
 
 class Teller:
     """Says bookings and bands of one answer, in its language and zone."""
@@ -26,9 +29,7 @@ class Teller:
             BandKind.LOAD: _("%(preset)s loads, %(start)s to %(end)s"),
             BandKind.WARM: _("%(preset)s is warm, %(start)s to %(end)s"),
         }
-        self._day = cache(words.day_words)
-        self._local = cache(self._in_zone)
-        self.times = cache(self._times)
+        self._clock = cache(self._clock_of)
         self.wall = cache(self._wall)
         self.exact = cache(exact)
         self._count = cache(_count)
@@ -48,31 +49,32 @@ class Teller:
         state = self._waits if one.is_pending else self._held if one.is_held else ""
         return f"{said}, {state}" if state else said
 
-    def _times(self, start: datetime, end: datetime) -> str:
+    def times(self, start: datetime, end: datetime) -> str:
         """From when to when, with the day."""
-        one = self._local(start)
-        return f"{self._day(one.date())} {words.clocks_between(one, self._local(end))}"
+        one = self._clock(start)
+        return f"{one.day_words} {words.clocks_between(one, self._clock(end))}"
 
     def warm(self, found: Iterable[Band], start: datetime) -> str:
         """When the model of a slot is warm, by the slot's bands; empty: it is loaded already."""
         for band in found:
             if band.kind is BandKind.LOAD:
                 late = (band.end - start).total_seconds()
-                clock = self._local(band.end).time().isoformat("minutes")
-                return self._late(round(late)) if late > 0 else self._warm % {"time": clock}
+                clock = self._clock(band.end)
+                return self._late(round(late)) if late > 0 else self._warm % {"time": clock.time}
         return ""
 
     def band(self, band: Band) -> str:
         """What goes on in a band."""
-        start, end = (self._local(at).time().isoformat("seconds") for at in (band.start, band.end))
-        return self._bands[band.kind] % {"preset": band.preset, "start": start, "end": end}
+        start, end = self.wall(band.start), self.wall(band.end)
+        values = {"preset": band.preset, "start": start[_TIME], "end": end[_TIME]}
+        return self._bands[band.kind] % values
 
     def _wall(self, moment: datetime) -> str:
         """What clocks of the zone show, to the second: no offset."""
-        return self._local(moment).replace(tzinfo=None).isoformat(timespec="seconds")
+        return moment.astimezone(self._zone).isoformat(timespec="seconds")[:_WALL]
 
-    def _in_zone(self, moment: datetime) -> datetime:
-        return moment.astimezone(self._zone)
+    def _clock_of(self, moment: datetime) -> words.Clock:
+        return words.clock(moment.astimezone(self._zone))
 
 
 def exact(moment: datetime) -> str:

@@ -1,7 +1,8 @@
 """What the calendar says of days, times, and days on which clocks are changed."""
 
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from functools import lru_cache
+from typing import NamedTuple
 
 from django.utils.formats import date_format
 from django.utils.translation import get_language, pgettext
@@ -26,23 +27,41 @@ def title(span: Span) -> str:
     return f"{date_format(span.first, day)} {DASH} {last}"
 
 
+class Clock(NamedTuple):
+    """What clocks show somewhere at a moment."""
+
+    day: date
+    day_words: str
+    time: str
+    offset: timedelta | None
+    zone: str | None
+
+
+def clock(local: datetime) -> Clock:
+    """At a time in a zone."""
+    day = local.date()
+    time = local.time().isoformat("minutes")
+    return Clock(day, day_words(day), time, local.utcoffset(), local.tzname())
+
+
 def times(start: datetime, end: datetime, zone: tzinfo) -> str:
     """From when to when, with the day."""
-    return f"{day_words(start.astimezone(zone).date())} {clocks(start, end, zone)}"
+    one = clock(start.astimezone(zone))
+    return f"{one.day_words} {clocks_between(one, clock(end.astimezone(zone)))}"
 
 
 def clocks(start: datetime, end: datetime, zone: tzinfo) -> str:
     """Without the first day; zones' names where they differ, the last day where it does."""
-    return clocks_between(start.astimezone(zone), end.astimezone(zone))
+    return clocks_between(clock(start.astimezone(zone)), clock(end.astimezone(zone)))
 
 
-def clocks_between(one: datetime, other: datetime) -> str:
-    """The same of times in a zone."""
-    first, last = (each.time().isoformat("minutes") for each in (one, other))
-    if one.utcoffset() != other.utcoffset():
-        first, last = f"{first} {one.tzname()}", f"{last} {other.tzname()}"
-    if one.date() != other.date():
-        last = f"{day_words(other.date())} {last}"
+def clocks_between(one: Clock, other: Clock) -> str:
+    """The same of two clocks of a zone."""
+    first, last = one.time, other.time
+    if one.offset != other.offset:
+        first, last = f"{first} {one.zone}", f"{last} {other.zone}"
+    if one.day != other.day:
+        last = f"{other.day_words} {last}"
     return f"{first} {DASH} {last}"
 
 
