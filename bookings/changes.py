@@ -47,6 +47,13 @@ NEEDS_APPROVAL = Refusal(
     ),
 )
 HELD_FIRST = Refusal("wrong_state", said("This time is held for you: take it first."))
+ASKS_AGAIN = Refusal(
+    "asks_again",
+    said(
+        "This booking is approved as it is. Moved, it waits for an administrator's approval "
+        "again, also when it is moved back."
+    ),
+)
 CHANGED = Refusal(
     "changed", said("Somebody changed this booking meanwhile: look at it again, then decide.")
 )
@@ -75,6 +82,7 @@ class Asked:
     kind: str | None = None
     preset: Preset | None = None
     seen: Seen | None = None
+    is_sure: bool = True
 
 
 def move(  # noqa: PLR0913 - what is wished, all by name
@@ -87,15 +95,17 @@ def move(  # noqa: PLR0913 - what is wished, all by name
     kind: str | None = None,
     preset: Preset | None = None,
     seen: Seen | None = None,
+    is_sure: bool = True,
 ) -> Answer:
     """Give a booking other times, another lane, kind or preset; what is None stays as it is.
 
     Refusals: those of `book`, not_yours, wrong_state, too_late, needs_approval; changed, when it
-    is not as it was `seen` any more.
+    is not as it was `seen` any more; asks_again, when it would have to be approved again, for who
+    is not sure.
     """
     if is_naive(start, end):
         return NAIVE
-    asked = Asked(in_utc(start), in_utc(end), lane, kind, preset, seen)
+    asked = Asked(in_utc(start), in_utc(end), lane, kind, preset, seen, is_sure)
     return change(booking, actor, partial(moved, asked), to_lane=lane)
 
 
@@ -135,7 +145,7 @@ def moved(asked: Asked, held: Held) -> Answer:
             return IN_PROGRESS
         if _must_ask(wish, held, standing):
             return NEEDS_APPROVAL
-    return _apply(wish, held, standing, "moved")
+    return _apply(wish, held, standing, "moved", is_sure=asked.is_sure)
 
 
 def _standing(wish: Wish, held: Held) -> Standing:
@@ -157,7 +167,9 @@ def _wish(asked: Asked, held: Held) -> Wish:
     )
 
 
-def _apply(wish: Wish, held: Held, standing: Standing, verb: str) -> Answer:
+def _apply(
+    wish: Wish, held: Held, standing: Standing, verb: str, *, is_sure: bool = True
+) -> Answer:
     """Check, then write, then say so on the lane it is on now and on the one it left."""
     booking, now, left = held.booking, held.now, held.booking.lane
     refusal = (
@@ -167,6 +179,8 @@ def _apply(wish: Wish, held: Held, standing: Standing, verb: str) -> Answer:
     )
     if refusal:
         return refusal
+    if not is_sure and _must_ask(wish, held, standing):
+        return ASKS_AGAIN
     claim = _claim(wish, booking)
     lapsed = left_behind(held, wish.lane.pk, wish.start, wish.end)
     _decide(booking, wish, held, standing)

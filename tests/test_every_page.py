@@ -29,8 +29,8 @@ QUERIES = {
     "lane-history": HEAD + 4,  # lanes, cards, sentences, loads
     "log": HEAD + 4,  # lanes, cards, servers (2)
     "book?lane=atlas-0": HEAD + 8,  # clock, lanes (5), cards, presets
-    # Clock, maintenance (2), lanes, bookings (2), their owners (2) and presets (2), servers, choices,
-    # estimates, files' sizes:
+    # Clock, maintenance (2), lanes, bookings (2), their owners (2) and presets (2), servers,
+    # choices, estimates, files' sizes:
     "calendar": HEAD + 14,
     "calendar?view=day&as=list": HEAD + 14,
     "calendar?view=month&as=picture": HEAD

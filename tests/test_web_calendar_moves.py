@@ -61,7 +61,7 @@ def test_a_dragged_booking_keeps_its_length(owner: Client, booking: Booking) -> 
 
 def test_who_moves_what_must_be_approved_again_is_told_so(owner: Client, booking: Booking) -> None:
     Policy.objects.create(approval="always")
-    _, said = drag(owner, booking, start="2030-01-15T15:30:00")
+    _, said = drag(owner, booking, start="2030-01-15T15:30:00", is_sure=True)
     waits = "It waits for an administrator&#x27;s approval."
     assert said["words"] == f"demo, 15 Jan 15:30 \u2013 16:30. {unescape(waits)}"
     Booking.objects.update(state=State.CONFIRMED, confirmed_at=at(0))
@@ -72,6 +72,23 @@ def test_who_moves_what_must_be_approved_again_is_told_so(owner: Client, booking
     load = {"what": builders.preset("smol").slug}
     shown = owner.post(f"/bookings/{booking.pk}/load/", load, follow=True).content.decode()
     assert waits in shown
+
+
+def test_who_drags_what_must_be_approved_again_is_asked_first(
+    owner: Client, booking: Booking
+) -> None:
+    Policy.objects.create(approval="always")
+    status, said = drag(owner, booking, start="2030-01-15T15:30:00")
+    assert (status, said["code"], said["field"]) == (409, "asks_again", "is_sure")
+    assert [choice["at"] for choice in said["choices"]] == [True]
+    assert times(booking) == (at(60), at(120))
+    assert drag(owner, booking, end="2030-01-15T13:45:00")[0] == 200  # shorter: nobody need know
+    booking.refresh_from_db()
+    assert booking.state == State.CONFIRMED
+    assert drag(owner, booking, start="2030-01-15T15:30:00", is_sure=True)[0] == 200
+    booking.refresh_from_db()
+    assert booking.state == State.PENDING
+    assert drag(owner, booking, start="2030-01-15T16:30:00")[0] == 200  # it waits already
 
 
 def test_a_move_is_undone_by_the_way_it_came(owner: Client, booking: Booking) -> None:

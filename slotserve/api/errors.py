@@ -23,6 +23,7 @@ STATUS_OF = {
     "maintenance": status.HTTP_409_CONFLICT,
     "wrong_state": status.HTTP_409_CONFLICT,
     "changed": status.HTTP_409_CONFLICT,
+    "asks_again": status.HTTP_409_CONFLICT,
     "too_late": status.HTTP_409_CONFLICT,
     "lane_disabled": status.HTTP_409_CONFLICT,
     "not_free": status.HTTP_409_CONFLICT,

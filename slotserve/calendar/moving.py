@@ -34,17 +34,19 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A booking, how it was seen, and its new times and lane; None: as it is."""
+    """A booking, how it was seen, its new times and lane, and whether it may lose its approval."""
 
     booking: Booking
     seen: Seen
     lane: Lane
     start: datetime
     end: datetime
+    is_sure: bool
 
 
 def wish(said: Mapping[str, Any], zone: tzinfo) -> Wish | Asked | Refusal:
-    """What a page asks for: `booking`, `seen` {start, end, lane}, and `start`, `end`, `lane`.
+    """What a page asks for: `booking`, `seen` {start, end, lane}, and `start`, `end`, `lane`;
+    `is_sure`, where it may have to be approved again.
 
     A start without an end keeps the length, whatever the clocks do meanwhile; an end without a
     start keeps the start.
@@ -62,7 +64,7 @@ def wish(said: Mapping[str, Any], zone: tzinfo) -> Wish | Asked | Refusal:
             return moment
     if lane is None or not isinstance(start, datetime) or not isinstance(end, datetime):
         return _unreadable()
-    return Wish(booking, seen, lane, start, end)
+    return Wish(booking, seen, lane, start, end, is_sure=said.get("is_sure") is True)
 
 
 def move(wanted: Wish, actor: User) -> Booking | Refusal:
@@ -74,6 +76,7 @@ def move(wanted: Wish, actor: User) -> Booking | Refusal:
         end=wanted.end,
         lane=wanted.lane,
         seen=wanted.seen,
+        is_sure=wanted.is_sure,
     )
 
 

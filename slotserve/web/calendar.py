@@ -11,9 +11,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import conditional_page, require_POST, require_safe
 
+from bookings.changes import ASKS_AGAIN
 from bookings.models import OCCUPYING, Booking
 from bookings.refusals import Interval, Offering
 from lanes import clock
@@ -125,8 +127,9 @@ def booking(request: HttpRequest, pk: int) -> HttpResponse:
 def move(request: HttpRequest) -> HttpResponse:
     """Move a booking that was dragged: JSON of `moving.wish`; answers where it was and is now.
 
-    Refusals have `code` and `detail`, and `nearest` free slots; a time that is no moment or two is
-    asked back: code "which_time", `field` and `choices`.
+    Refusals have `code` and `detail`, and `nearest` free slots. What is asked back has a `field`
+    and `choices` for it: a time that is no moment or two (code "which_time"), and whether a booking
+    may wait for approval again ("asks_again").
     """
     zone = timezone.get_current_timezone()
     asked = moving.wish(_body(request), zone)
@@ -200,6 +203,8 @@ def _refused(refusal: Refusal) -> JsonResponse:
     body: dict[str, Any] = {"code": refusal.code, "detail": refusal.words}
     if isinstance(refusal, Offering):
         body["nearest"] = [_offer(slot) for slot in refusal.nearest]
+    if refusal == ASKS_AGAIN:
+        body |= {"field": "is_sure", "choices": [{"at": True, "words": _("Move it")}]}
     return JsonResponse(body, status=STATUS_OF.get(refusal.code, 400))
 
 

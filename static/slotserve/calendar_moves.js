@@ -74,7 +74,7 @@ window.slotserveMoves = (function () {
       say(root().dataset.notMoved, [], true);
       return false;
     }
-    if (said.code === "which_time") {
+    if (said.choices) {
       const chosen = await ask(said.detail, said.choices);
       return chosen !== null && make({ ...move, [said.field]: chosen }, verb);
     }
