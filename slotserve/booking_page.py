@@ -15,6 +15,7 @@ from gateway.receipts import PersonUse, Ran, Receipt, receipt_of, use_by_person
 from lanes.models import LaneEvent
 from lanes.secret_names import MASK, is_secret
 from slotserve.overview import LaneOverview, lanes_for_people, overviews
+from slotserve.web.outlook import maintenance_words
 from slotserve.web.rows import Row, picked, rows
 
 STEPS = (15, 30, 60, 120)  # minutes by which a tap makes a slot longer or shorter
@@ -47,6 +48,7 @@ class BookingView:
     receipt: Receipt | None
     uses: tuple[PersonUse, ...]
     ran: tuple[tuple[Ran, str], ...]  # each with its flags, as this person may see them
+    closed: tuple[str, ...] = ()  # maintenance in what is left of it, in sentences
 
     @property
     def is_open(self) -> bool:
@@ -94,8 +96,9 @@ class BookingView:
 
 
 def view_of(booking: Booking, viewer: User, now: datetime) -> BookingView:
-    """All of it; seventeen queries, six more once it has begun."""
+    """All of it; eighteen queries, six more once it has begun."""
     row = rows([booking], viewer, now)[0]
+    closed = maintenance_words(booking.lane, max(booking.start, now), booking.end, now)
     (lane,) = overviews(lanes_for_people().filter(pk=booking.lane_id), now, viewer)
     guests = tuple(booking.shares.select_related("member"))
     is_held = booking.state == State.CONFIRMED and row.status in HELD
@@ -113,6 +116,7 @@ def view_of(booking: Booking, viewer: User, now: datetime) -> BookingView:
         receipt=receipt,
         uses=tuple(each for each in uses if row.is_changeable or each.name == viewer.username),
         ran=tuple((each, flags_shown(each, viewer)) for each in receipt.ran) if receipt else (),
+        closed=tuple(closed) if row.status in OPEN else (),
     )
 
 

@@ -37,8 +37,8 @@ QUERIES = {
     + 8,  # clock, maintenance, lanes, bookings (3), waiting, sentences
     "calendar-booking": HEAD + 2,  # clock, bookings
     # bookings (2), clock; the lane (11: see overview), sizes; guests, usage, hours (2), servers,
-    # usage by person, what follows, sentences, members, presets, its series:
-    "booking": HEAD + 25,
+    # usage by person, what follows, sentences, members, presets, its series, maintenance in it:
+    "booking": HEAD + 26,
     "move-booking": HEAD + 3,  # bookings, lanes (2)
     "booking-series-release": HEAD + 3,  # bookings (2), clock
     # newest event and booking, clock, bookings (4), waiting (2):

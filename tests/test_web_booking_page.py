@@ -12,7 +12,7 @@ from bookings.models import Booking, Policy, Series, State
 from gateway.receipts import Ran
 from lanes import clock
 from lanes.events import add_event
-from lanes.models import Lane, Phase
+from lanes.models import Lane, Maintenance, Phase
 from slotserve.booking_page import flags_shown, masked
 from tests import browser_pages as pages
 from tests import builders
@@ -260,6 +260,18 @@ def test_in_progress_it_says_what_the_lane_does_for_it(lane: Lane, owner: User) 
     assert part.content.decode().lstrip().startswith('<div id="live"')
 
 
+def test_maintenance_in_its_time_is_told_until_it_is_over(booking: Booking, owner: User) -> None:
+    closed = Maintenance.objects.create(
+        lane=booking.lane, start=booking.start, end=booking.start + HOUR / 2, reason="new fan"
+    )
+    shown = html(signed_in(owner), booking)
+    assert "demo is under maintenance from" in shown
+    assert "(new fan). Nothing runs then, whoever has booked it." in shown
+    closed.ended_at = booking.start
+    closed.save()
+    assert "under maintenance" not in html(signed_in(owner), booking)
+
+
 def test_its_history_is_told_in_sentences(booking: Booking, owner: User) -> None:
     services.extend(booking, actor=owner, end=booking.end + HOUR)
     text = html(signed_in(owner), booking)
@@ -303,6 +315,6 @@ def test_the_number_of_queries_is_fixed(
     client.get("/bookings/")  # the first page of a session keeps the member's zone
     # Session, user; the booking; its lane, cards, orders, runtimes, bookings (2), choices,
     # failures, maintenance; guests, the next booking, history; the receipt's four and who asked;
-    # members, presets; announcements and unread notices.
-    with django_assert_num_queries(25):
+    # members, presets; maintenance in it; announcements and unread notices.
+    with django_assert_num_queries(26):
         client.get(f"/bookings/{held.pk}/")

@@ -68,12 +68,17 @@ def outlook(asked: Asked, owner: User, now: datetime) -> list[str]:
 def _closures(asked: Asked, now: datetime) -> list[str]:
     """Of maintenance in its time, for administrators: nobody else may book that."""
     start = asked.start or now
-    if asked.end is None or asked.end <= start:
+    return maintenance_words(asked.lane, start, asked.end, now) if asked.end else []
+
+
+def maintenance_words(lane: Lane, start: datetime, end: datetime, now: datetime) -> list[str]:
+    """What keeps everything off a lane in [start, end), in sentences; one query."""
+    if end <= start:
         return []
-    rows = within(start, asked.end, [asked.lane.pk])
+    rows = within(start, end, [lane.pk]).filter(ended_at=None)
     words = _("Nothing runs then, whoever has booked it.")
-    found = (Closure(row.start, row.end, row.reason) for row in rows.filter(ended_at=None))
-    return [f"{closed_words(asked.lane.name, each, now)} {words}" for each in found]
+    found = (Closure(row.start, row.end, row.reason) for row in rows)
+    return [f"{closed_words(lane.name, each, now)} {words}" for each in found]
 
 
 def in_the_way(asked: Asked, standing: Standing) -> Offering | None:
