@@ -60,7 +60,13 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         address = _checked_address(place)
         return _exchange(place, address, body, headers)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise PostError(f"{type(error).__name__}: {error}"[:200]) from error
+        raise PostError(_reason(error)[:200]) from error
+
+
+def _reason(error: Exception) -> str:
+    """As a person reads it: "Connection refused", not the name of a class and a number."""
+    said = (getattr(error, name, None) for name in ("verify_message", "strerror"))
+    return next(filter(None, said), None) or str(error) or type(error).__name__
 
 
 @contextlib.contextmanager

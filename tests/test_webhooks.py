@@ -239,6 +239,18 @@ def test_the_address_that_was_checked_is_connected_to(monkeypatch: pytest.Monkey
         assert there.posts[0][0]["host"] == f"name.example:{there.port}"
 
 
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://nobody.invalid/", r"^(Name or service not known|Temporary failure in .*)$"),
+        ("http://127.0.0.1:1/", "^Connection refused$"),
+    ],
+)
+def test_a_reason_is_one_that_a_person_reads(url: str, words: str) -> None:
+    with pytest.raises(posting.PostError, match=words):
+        posting.post(url, b"", {})
+
+
 WRONG = (
     *("", "example.org", "ftp://example.org/", "file:///etc/passwd", "http://", "https://:443/"),
     *("http://a:b@example.org/", "http://example.org:99999/", "http://example.org/\r\nX: y"),
