@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import F, Max, Q, QuerySet, Sum
 
 from bookings.models import Booking
 from gateway.models import UsageDay
@@ -98,7 +98,8 @@ def rows_of(viewer: User | AnonymousUser, question: Question) -> QuerySet[UsageD
     rows = UsageDay.objects.visible_to(viewer)
     rows = rows.filter(day__gte=question.first, day__lte=question.last)
     if question.member:
-        rows = rows.filter(owner_name=question.member)
+        named = UsageDay.objects.filter(owner_name=question.member)  # or once was
+        rows = rows.filter(owner_id_for__in=named.order_by().values("owner_id_for"))
     if question.lane_id is not None:
         rows = rows.filter(lane_id_for=question.lane_id)
     if question.preset:
@@ -108,13 +109,20 @@ def rows_of(viewer: User | AnonymousUser, question: Question) -> QuerySet[UsageD
 
 def grouped(viewer: User | AnonymousUser, question: Question, by: str) -> list[Group]:
     """The usage by day, oldest first, or by member, lane or preset, the longest held first; one
-    query. Whose name has changed meanwhile is two groups."""
+    query. What was renamed meanwhile has its last name."""
     columns = BY[by]
-    found = rows_of(viewer, question).values_list(*columns).annotate(**_SUMS)
-    groups = [_group(row, len(columns)) for row in found]
+    found = rows_of(viewer, question).values_list(*columns).annotate(until=Max("day"), **_SUMS)
+    groups = dict[object, Group]()
+    for row in sorted(found, key=lambda row: row[len(columns)]):
+        name, sums = row[len(columns) - 1], Sums(*row[len(columns) + 1 :])
+        if row[0] in groups:
+            sums += groups[row[0]].sums
+        groups[row[0]] = Group(str(name), sums, day=name if isinstance(name, date) else None)
     if by == "day":
-        return sorted(groups, key=lambda group: group.name)
-    return sorted(groups, key=lambda group: (-group.sums.booked, -group.sums.tokens, group.name))
+        return list(groups.values())
+    return sorted(
+        groups.values(), key=lambda group: (-group.sums.booked, -group.sums.tokens, group.name)
+    )
 
 
 def total(groups: list[Group]) -> Sums:
@@ -164,9 +172,3 @@ def lines(viewer: User | AnonymousUser, question: Question) -> Iterator[list[Lin
         found = rows.filter(day=day).values_list("owner_name", "lane_name", "preset")
         ordered = found.annotate(**_SUMS).order_by("owner_name", "lane_name", "preset")
         yield [Line(day, row[0], row[1], row[2], Sums(*row[3:])) for row in ordered]
-
-
-def _group(row: tuple[object, ...], columns: int) -> Group:
-    last = row[columns - 1]
-    sums = Sums(*row[columns:])  # type: ignore[arg-type]
-    return Group(str(last), sums, day=last if isinstance(last, date) else None)

@@ -83,6 +83,21 @@ def test_sums_are_narrowed(narrowed: dict[str, object], booked: float) -> None:
 
 @db
 @pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("name", ["bob", "robert"])
+def test_who_was_renamed_is_one_by_the_last_name_and_found_by_both(name: str) -> None:
+    newest = UsageDay.objects.get(owner_name="bob", requests=1)
+    newest.day += timedelta(days=1)
+    newest.owner_name = "robert"
+    newest.save()
+    boss = builders.administrator()
+    narrowed = Question(PERIOD.first, PERIOD.last, member=name)
+    (group,) = grouped(boss, narrowed, "member")
+    assert (group.name, group.sums.booked, group.sums.requests) == ("robert", 7200.0, 1)
+    assert {each.name for each in grouped(boss, PERIOD, "member")} == {"robert", "alice"}
+
+
+@db
+@pytest.mark.usefixtures("filled")
 def test_members_see_their_own_and_strangers_nothing() -> None:
     alice, bob = builders.person("alice"), builders.person("bob")
     assert [group.name for group in grouped(alice, PERIOD, "member")] == ["alice"]
