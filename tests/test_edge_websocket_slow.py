@@ -11,7 +11,7 @@ from gateway.edge import ws_protocol
 from tests import ws_upstream
 from tests.conftest import ValkeyServer
 from tests.edge_harness import Running, edge_at, until
-from tests.ws_client import FINAL, PING, closed, frame, open_socket, opened, serve
+from tests.ws_client import FINAL, PING, TEXT, closed, frame, open_socket, opened, serve
 from tests.ws_upstream import FakeSocket
 
 pytest_plugins = ["tests.edge_fixtures"]
@@ -96,6 +96,22 @@ async def test_a_client_that_has_vanished_is_noticed(
     async with opened(edge):
         await until(lambda: edge.in_flight == 0, 2)
     await until(lambda: hearing.ended == [1001])
+
+
+async def test_who_speaks_is_there_until_nothing_comes_any_more(
+    edge: Running, hearing: FakeSocket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = edge.server.config
+    monkeypatch.setattr(config, "ws_ping_interval", 0.1)
+    monkeypatch.setattr(config, "ws_ping_timeout", 0.1)
+    monkeypatch.setattr(ws_protocol, "PONG_SECONDS", 0.1)
+    async with opened(edge) as (_, writer):
+        for count in range(1, 100):  # without a single pong
+            writer.write(frame(FINAL | TEXT, b"x"))
+            await until(lambda: hearing.heard == count)  # noqa: B023
+            await asyncio.sleep(0.01)
+        assert edge.in_flight == 1
+        await until(lambda: edge.in_flight == 0, 2)
 
 
 async def test_a_late_pong_behind_messages_ends_no_session(

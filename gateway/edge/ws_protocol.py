@@ -43,6 +43,7 @@ class EdgeWebSocket(WebSocketsSansIOProtocol):
         self.logger = self.conn.logger = _quiet
         self.close_timeout = CLOSE_SECONDS
         self._lingering: asyncio.TimerHandle | None = None
+        self._has_spoken = False  # since it was last asked whether it is there
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for any more."""
@@ -60,6 +61,7 @@ class EdgeWebSocket(WebSocketsSansIOProtocol):
         if self.handshake_initiated and not self.handshake_complete:
             self.transport.abort()
             return
+        self._has_spoken = True
         super().data_received(data)
         if not self.handshake_initiated:  # uvicorn forgets heads that its parser refuses
             self.transport.write(b"".join(self.conn.data_to_send()) or _BAD)
@@ -72,9 +74,16 @@ class EdgeWebSocket(WebSocketsSansIOProtocol):
         else:
             self.conn.data_to_send()
 
+    def send_keepalive_ping(self) -> None:
+        """Ask whether it is there: it is if it answers, or says anything else."""
+        self._has_spoken = False
+        super().send_keepalive_ping()
+
     def keepalive_timeout(self) -> None:
-        """End it, unless its pong may still be behind messages that wait for the other side."""
-        if self.read_paused or not self.writable.is_set():
+        """End it, unless something came, or its pong may still be behind messages that wait for the
+        other side."""
+        if self._has_spoken or self.read_paused or not self.writable.is_set():
+            self._has_spoken = False
             self.pong_timer = self.loop.call_later(PONG_SECONDS, self.keepalive_timeout)
         else:
             super().keepalive_timeout()
