@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from bookings.models import Booking
+from bookings.models import Booking, Policy
 from lanes import clock
 from lanes.models import Lane
 from tests import browser_pages as pages
@@ -146,6 +146,25 @@ def test_another_lane_is_asked_about(
     expect(page.get_by_text("Moved to two,")).to_be_visible()
     booking.refresh_from_db()
     assert booking.lane.slug == "two"
+
+
+def test_a_move_that_loses_an_approval_is_asked_about(
+    windows: Windows, alice: User, booking: Booking, day: datetime
+) -> None:
+    Policy.objects.create(approval="always")
+    page = look(windows, alice, day)
+    drag(page, mine(page), hours=2)
+    expect(page.get_by_role("dialog", name="Moved, it waits for")).to_be_visible()
+    page.get_by_role("button", name="Leave it").click()
+    windows.forgive("409")
+    expect(mine(page)).to_have_accessible_name(
+        f"You · whole GPU, one, {spoken(day)} 09:00 \u2013 11:00"
+    )
+    drag(page, mine(page), hours=2)
+    page.get_by_role("button", name="Move it").click()
+    windows.forgive("409")
+    expect(page.get_by_text("It waits for an administrator's approval.")).to_be_visible()
+    assert hours(booking, day) == (11, 13)
 
 
 def test_a_refused_move_snaps_back_and_offers_another(

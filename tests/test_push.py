@@ -5,7 +5,9 @@ import ipaddress
 import json
 import os
 import stat
+import time
 from pathlib import Path
+from unittest.mock import patch
 
 import http_ece
 import pytest
@@ -32,7 +34,6 @@ SECRET = os.urandom(16)
 @pytest.fixture(autouse=True)
 def _near(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.SLOTSERVE_WEBHOOK_NETWORKS = (ipaddress.ip_network("127.0.0.0/8"),)
-    monkeypatch.setattr(push, "SCHEMES", ("https", "http"))
     monkeypatch.setattr(posting, "LONGEST_SECONDS", 1.0)
 
 
@@ -53,7 +54,8 @@ def pushed(there: Receiver) -> None:
     """A notice to the browser of the owner is sent."""
     owner = builders.person()
     url = f"http://127.0.0.1:{there.port}/push/abc"
-    assert not isinstance(push.subscribe(owner, endpoint=url, **WISH), Refusal)
+    with patch.object(push, "SCHEMES", ("http",)):
+        assert not isinstance(push.subscribe(owner, endpoint=url, **WISH), Refusal)
     news = News("disk:1", "disk", "The disk of gpu1 is full.")
     notices.tell_people([owner], News("f", "failure", news.sentence), clock.database_now())
     route(clock.database_now())
@@ -76,6 +78,11 @@ def test_the_browser_can_read_it_and_the_service_knows_who_sends() -> None:
     assert scheme == "vapid"
     assert Vapid02.verify(f"vapid {fields}")
     assert push.public_key() in fields
+    claims = json.loads(push._decoded(fields.split(".")[1]))
+    assert claims["aud"] == f"http://127.0.0.1:{there.port}"
+    assert claims["sub"].startswith("mailto:")
+    assert 0 < claims["exp"] - time.time() <= 24 * 3600  # RFC 8292: no longer
+    assert int(headers["ttl"]) > 0  # RFC 8030: services refuse what has none
 
 
 @pytest.mark.parametrize("answer", [404, 410])
@@ -96,6 +103,7 @@ def test_a_service_in_trouble_is_asked_again_later(answer: int | str) -> None:
 WRONG = [
     {"endpoint": ""},
     {"endpoint": "ftp://push.example.org/"},
+    {"endpoint": "http://push.example.org/"},
     {"endpoint": "https://push.example.org/" + "x" * 3000},
     {"p256dh": "x"},
     {"p256dh": text(b"\4" + b"\0" * 64)},
