@@ -16,11 +16,13 @@ from django.contrib.auth.models import User
 from django.core import mail
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pytest_django import Settings
 
 from bookings import services, sharing
 from bookings.models import Booking, State
 from lanes import clock
 from lanes.models import Lane, Preset
+from lanes.notices import News, tell_people
 from notices.calendars import Dated, invitation, single
 from notices.feeds import feed_of
 from notices.mail import send_due
@@ -161,14 +163,19 @@ def test_what_is_given_and_moved_at_once_ends_in_one_calendar_and_is_in_the_othe
     assert found == [("heir", "REQUEST", 1), ("owner", "CANCEL", 1)]
 
 
-def test_a_given_one_comes_to_no_calendar_of_its_old_owner_with_its_purpose() -> None:
+def test_a_given_one_comes_to_no_calendar_of_its_old_owner_with_its_purpose(
+    settings: Settings,
+) -> None:
+    settings.SLOTSERVE_WEB_URL = "https://gpu.example.org"
     booking = booked(purpose="secret plans")
     look()
+    (event,) = calendar_of(sent()[0][2]).walk("VEVENT")
+    assert str(event["URL"]) == f"https://gpu.example.org/bookings/{booking.pk}/"
     give(booking)
     look()
     (message,) = [each for who, _, each in sent()[1:] if who == "owner"]
     (event,) = calendar_of(message).walk("VEVENT")
-    assert "DESCRIPTION" not in event
+    assert {"DESCRIPTION", "URL"}.isdisjoint(event)  # the page is not theirs to see
     assert str(event["ATTENDEE"]) == "mailto:owner@example.org"
 
 
@@ -233,6 +240,17 @@ def test_a_mail_has_text_html_and_a_calendar_and_its_name_for_ever() -> None:
     kinds = [each.get_content_type() for each in message.walk() if not each.is_multipart()]
     assert kinds == ["text/plain", "text/html", "text/calendar"]
     assert re.fullmatch(r"<notice-\d+-\d{20}@[^@>]+>", str(message["Message-ID"]))
+    assert message["Auto-Submitted"] == "auto-generated"  # no absence is answered to it
+
+
+def test_a_subject_has_the_beginning_of_a_long_sentence() -> None:
+    news = News("disk:1", "disk", "word " * 100)
+    tell_people([builders.person(email="owner@example.org")], news, now())
+    route(now())
+    send_due()
+    ((_, subject, _),) = sent()
+    assert subject.startswith("SlotServe: word word")
+    assert len(subject) == 150
 
 
 def test_a_calendar_in_a_mail_keeps_its_ends_of_lines_beside_other_libraries(

@@ -21,10 +21,11 @@ from lanes import clock, notices
 from lanes.notices import News
 from lanes.refusals import Refusal
 from notices import posting, push
-from notices.models import Delivery, Subscription
+from notices.models import Delivery, Preference, Subscription
 from notices.routing import route
 from tests import builders
 from tests.web_receiver import HANG, Receiver, receiver
+from wire.words import said
 
 pytestmark = pytest.mark.django_db
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -50,25 +51,32 @@ def point(key: ec.EllipticCurvePublicKey) -> bytes:
 WISH = {"p256dh": text(point(KEY.public_key())), "auth": text(SECRET), "browser": "Firefox"}
 
 
-def pushed(there: Receiver) -> None:
+def pushed(
+    there: Receiver, sentence: str = "The disk of gpu1 is full.", language: str = ""
+) -> None:
     """A notice to the browser of the owner is sent."""
     owner = builders.person()
+    Preference.objects.create(person=owner, language=language)
     url = f"http://127.0.0.1:{there.port}/push/abc"
     with patch.object(push, "SCHEMES", ("http",)):
         assert not isinstance(push.subscribe(owner, endpoint=url, **WISH), Refusal)
-    news = News("disk:1", "disk", "The disk of gpu1 is full.")
-    notices.tell_people([owner], News("f", "failure", news.sentence), clock.database_now())
+    notices.tell_people([owner], News("f", "failure", sentence), clock.database_now())
     route(clock.database_now())
     push.send_due()
+
+
+def read(body: bytes) -> dict[str, str]:
+    """What the browser is told."""
+    opened = http_ece.decrypt(body, private_key=KEY, auth_secret=SECRET, version="aes128gcm")
+    told: dict[str, str] = json.loads(opened)
+    return told
 
 
 def test_the_browser_can_read_it_and_the_service_knows_who_sends() -> None:
     with receiver(201) as there:
         pushed(there)
         headers, body = there.posts[0]
-    told = json.loads(
-        http_ece.decrypt(body, private_key=KEY, auth_secret=SECRET, version="aes128gcm")
-    )
+    told = read(body)
     assert told["body"] == "The disk of gpu1 is full."
     assert told["path"] == "/notices/"
     assert headers["content-encoding"] == "aes128gcm"
@@ -85,6 +93,21 @@ def test_the_browser_can_read_it_and_the_service_knows_who_sends() -> None:
     assert int(headers["ttl"]) > 0  # RFC 8030: services refuse what has none
 
 
+@pytest.mark.parametrize(
+    ("sentence", "language", "told"),
+    [
+        (said("loading {preset}", preset="qwen"), "de", "qwen wird geladen"),
+        ("ä" * 1000, "en", "ä" * 300),  # services take 4096 bytes
+    ],
+)
+def test_it_is_in_the_reader_s_language_and_short(sentence: str, language: str, told: str) -> None:
+    with receiver(201) as there:
+        pushed(there, sentence, language)
+        body = there.posts[0][1]
+    assert read(body)["body"] == told
+    assert len(body) < 4096
+
+
 @pytest.mark.parametrize("answer", [404, 410])
 def test_a_browser_that_is_gone_is_forgotten(answer: int) -> None:
     with receiver(answer) as there:
@@ -92,7 +115,7 @@ def test_a_browser_that_is_gone_is_forgotten(answer: int) -> None:
     assert not Subscription.objects.exists()
 
 
-@pytest.mark.parametrize("answer", [429, 500, HANG])
+@pytest.mark.parametrize("answer", [307, 429, 500, HANG])
 def test_a_service_in_trouble_is_asked_again_later(answer: int | str) -> None:
     with receiver(answer) as there:
         pushed(there)
