@@ -26,10 +26,11 @@ from lanes.notices import News, tell_people
 from notices.calendars import Dated, invitation, single
 from notices.feeds import feed_of
 from notices.mail import send_due
-from notices.models import Entry
+from notices.models import Entry, Preference
 from notices.routing import route
 from notices.telling import tell_bookings
 from tests import builders
+from wire.words import said
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -177,6 +178,7 @@ def test_a_given_one_comes_to_no_calendar_of_its_old_owner_with_its_purpose(
     (event,) = calendar_of(message).walk("VEVENT")
     assert {"DESCRIPTION", "URL"}.isdisjoint(event)  # the page is not theirs to see
     assert str(event["ATTENDEE"]) == "mailto:owner@example.org"
+    assert event["ATTENDEE"].params["RSVP"] == "FALSE"  # nobody reads an answer
 
 
 def test_who_may_decide_about_their_own_booking_is_sent_no_end_of_it() -> None:
@@ -241,6 +243,19 @@ def test_a_mail_has_text_html_and_a_calendar_and_its_name_for_ever() -> None:
     assert kinds == ["text/plain", "text/html", "text/calendar"]
     assert re.fullmatch(r"<notice-\d+-\d{20}@[^@>]+>", str(message["Message-ID"]))
     assert message["Auto-Submitted"] == "auto-generated"  # no absence is answered to it
+
+
+def test_a_mail_is_in_the_words_of_its_reader() -> None:
+    owner = builders.person(email="owner@example.org")
+    Preference.objects.create(person=owner, language="de")
+    tell_people([owner], News("f", "failure", said("loading {preset}", preset="qwen")), now())
+    route(now())
+    send_due()
+    ((_, subject, message),) = sent()
+    assert subject == "SlotServe: qwen wird geladen"
+    html = message.get_body(("html",))
+    assert isinstance(html, EmailMessage)
+    assert '<html lang="de">' in html.get_content()
 
 
 def test_a_subject_has_the_beginning_of_a_long_sentence() -> None:
