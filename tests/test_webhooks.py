@@ -3,6 +3,8 @@
 import ipaddress
 import json
 import socket
+import subprocess
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -325,6 +327,27 @@ def test_names_and_files_are_no_addresses_of_rooms() -> None:
             _reach(kind, to)
     with socket.socket() as one, pytest.raises(OSError, match="refused"):
         one.connect(("127.0.0.1", 9))  # nobody else is held to it
+
+
+HOOKED = """
+import socket
+from django.conf import settings
+settings.configure(SLOTSERVE_WEBHOOK_NETWORKS=())
+from notices import posting
+for is_guarded in (True, False):
+    try:
+        with posting.guarded() if is_guarded else socket.socket(), socket.socket() as one:
+            one.connect(("127.0.0.1", 9))
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+def test_python_itself_asks_before_a_connection() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HOOKED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["PermissionError", "ConnectionRefusedError"]
 
 
 def test_a_room_that_refuses_is_told_later_and_one_that_hangs_perhaps_was(
