@@ -12,7 +12,7 @@ from functools import partial
 
 from django.contrib.auth.models import User
 
-from bookings.availability import objection
+from bookings.availability import objection, obstacle
 from bookings.lateness import left_behind
 from bookings.models import Booking
 from bookings.policies import Standing, standing_of
@@ -50,8 +50,8 @@ HELD_FIRST = Refusal("wrong_state", said("This time is held for you: take it fir
 ASKS_AGAIN = Refusal(
     "asks_again",
     said(
-        "This booking is approved as it is. Moved, it waits for an administrator's approval "
-        "again, also when it is moved back."
+        "This booking is confirmed as it is. Changed so, it waits for an administrator's "
+        "approval, also when it is changed back."
     ),
 )
 CHANGED = Refusal(
@@ -100,8 +100,8 @@ def move(  # noqa: PLR0913 - what is wished, all by name
     """Give a booking other times, another lane, kind or preset; what is None stays as it is.
 
     Refusals: those of `book`, not_yours, wrong_state, too_late, needs_approval; changed, when it
-    is not as it was `seen` any more; asks_again, when it would have to be approved again, for who
-    is not sure.
+    is not as it was `seen` any more; asks_again, when a confirmed one would have to be approved,
+    for who is not sure.
     """
     if is_naive(start, end):
         return NAIVE
@@ -179,9 +179,9 @@ def _apply(
     )
     if refusal:
         return refusal
-    if not is_sure and _must_ask(wish, held, standing):
-        return ASKS_AGAIN
     claim = _claim(wish, booking)
+    if not is_sure and _must_ask(wish, held, standing):
+        return obstacle(standing, claim, but=booking.pk) or ASKS_AGAIN
     lapsed = left_behind(held, wish.lane.pk, wish.start, wish.end)
     _decide(booking, wish, held, standing)
     _write(booking, wish)

@@ -74,6 +74,7 @@ class Shift:
     by: timedelta
     length: timedelta | None
     lane: Lane | None = None
+    is_sure: bool = True
 
 
 def cancel_series(
@@ -97,7 +98,7 @@ def release_series(
     return _change(booking, actor, Change(span, give_back, NOT_OVER))
 
 
-def move_series(
+def move_series(  # noqa: PLR0913 - what is wished, all by name
     booking: Booking,
     *,
     actor: User,
@@ -105,6 +106,7 @@ def move_series(
     end: datetime,
     lane: Lane | None = None,
     span: Span = Span.ALL,
+    is_sure: bool = True,
 ) -> tuple[Booking, ...] | Refusal:
     """Move this booking to [start, end), and the others of its series by as much on the clock of
     the series. Where its length changes, all get that length; one in progress gets another end.
@@ -120,7 +122,7 @@ def move_series(
     by = wall_of(start, zone) - wall_of(booking.start, zone)
     length = wall_of(end, zone) - wall_of(start, zone)
     is_length_kept = length == _length(booking, zone) or end - start == booking.end - booking.start
-    shift = Shift(zone, by, None if is_length_kept else length, lane)
+    shift = Shift(zone, by, None if is_length_kept else length, lane, is_sure)
     is_in_place = not by and (lane is None or lane.pk == booking.lane_id)
     change = Change(
         span,
@@ -228,7 +230,7 @@ def _meant(booking: Booking, span: Span) -> BookingQuerySet:
 
 def _shift(shift: Shift, held: Held) -> Answer:
     to = _occurrence(shift, held.booking)
-    return moved(Asked(to.start, to.end, shift.lane), held)
+    return moved(Asked(to.start, to.end, shift.lane, is_sure=shift.is_sure), held)
 
 
 def _occurrence(shift: Shift, booking: Booking) -> Occurrence:

@@ -98,13 +98,21 @@ def rows_of(viewer: User | AnonymousUser, question: Question) -> QuerySet[UsageD
     rows = UsageDay.objects.visible_to(viewer)
     rows = rows.filter(day__gte=question.first, day__lte=question.last)
     if question.member:
-        named = UsageDay.objects.filter(owner_name=question.member)  # or once was
-        rows = rows.filter(owner_id_for__in=named.order_by().values("owner_id_for"))
+        rows = rows.filter(owner_id_for__in=_called(question.member))
     if question.lane_id is not None:
         rows = rows.filter(lane_id_for=question.lane_id)
     if question.preset:
         rows = rows.filter(preset=question.preset)
     return rows.order_by()
+
+
+def _called(name: str) -> list[int]:
+    """Primary keys of whom it is the name, else of all whose name it was; one or two queries."""
+    found = User.objects.filter(username=name).values_list("pk", flat=True)
+    once = (
+        UsageDay.objects.filter(owner_name=name).order_by().values_list("owner_id_for", flat=True)
+    )
+    return list(found) or list(once.distinct())
 
 
 def grouped(viewer: User | AnonymousUser, question: Question, by: str) -> list[Group]:
@@ -113,7 +121,7 @@ def grouped(viewer: User | AnonymousUser, question: Question, by: str) -> list[G
     columns = BY[by]
     found = rows_of(viewer, question).values_list(*columns).annotate(until=Max("day"), **_SUMS)
     groups = dict[object, Group]()
-    for row in sorted(found, key=lambda row: row[len(columns)]):
+    for row in sorted(found, key=lambda row: (row[len(columns)], str(row[len(columns) - 1]))):
         name, sums = row[len(columns) - 1], Sums(*row[len(columns) + 1 :])
         if row[0] in groups:
             sums += groups[row[0]].sums

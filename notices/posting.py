@@ -64,7 +64,10 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
 
 
 def _reason(error: Exception) -> str:
-    """As a person reads it: "Connection refused", not the name of a class and a number."""
+    """As a person reads it: "Connection refused", not a number. What a receiver said that is no
+    HTTP is no reason."""
+    if isinstance(error, http.client.HTTPException) and not isinstance(error, ConnectionError):
+        return "it does not answer as HTTP asks"
     said = (getattr(error, name, None) for name in ("verify_message", "strerror"))
     return next(filter(None, said), None) or str(error) or type(error).__name__
 

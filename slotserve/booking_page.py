@@ -48,7 +48,7 @@ class BookingView:
     receipt: Receipt | None
     uses: tuple[PersonUse, ...]
     ran: tuple[tuple[Ran, str], ...]  # each with its flags, as this person may see them
-    closed: tuple[str, ...] = ()  # maintenance in what is left of it, in sentences
+    closed: tuple[str, ...]  # maintenance in what is left of it, in sentences
 
     @property
     def is_open(self) -> bool:
@@ -98,7 +98,6 @@ class BookingView:
 def view_of(booking: Booking, viewer: User, now: datetime) -> BookingView:
     """All of it; eighteen queries, six more once it has begun."""
     row = rows([booking], viewer, now)[0]
-    closed = maintenance_words(booking.lane, max(booking.start, now), booking.end, now)
     (lane,) = overviews(lanes_for_people().filter(pk=booking.lane_id), now, viewer)
     guests = tuple(booking.shares.select_related("member"))
     is_held = booking.state == State.CONFIRMED and row.status in HELD
@@ -116,8 +115,12 @@ def view_of(booking: Booking, viewer: User, now: datetime) -> BookingView:
         receipt=receipt,
         uses=tuple(each for each in uses if row.is_changeable or each.name == viewer.username),
         ran=tuple((each, flags_shown(each, viewer)) for each in receipt.ran) if receipt else (),
-        closed=tuple(closed) if row.status in OPEN else (),
+        closed=tuple(_closed(booking, now)) if row.status in OPEN else (),
     )
+
+
+def _closed(booking: Booking, now: datetime) -> list[str]:
+    return maintenance_words(booking.lane, max(booking.start, now), booking.end, now)
 
 
 def _events(booking: Booking) -> QuerySet[LaneEvent]:

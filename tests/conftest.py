@@ -7,7 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -72,14 +72,17 @@ def asked_without_a_hook() -> Iterator[None]:
     """While an audit hook runs, another thread may begin; if coverage traces both, Python 3.11 ends
     one before its first line. So here sockets ask what the hook of `notices.posting` answers, and
     tests/test_webhooks.py has a process with the hook itself."""
-    connect = socket.socket.connect
 
-    def ask(one: socket.socket, to: Any) -> None:
-        posting._audit("socket.connect", (one, to))
-        connect(one, to)
+    def asked(door: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(one: socket.socket, to: Any) -> Any:
+            posting._audit("socket.connect", (one, to))
+            return door(one, to)
+
+        return ask
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "connect", ask)
+        for name in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, name, asked(getattr(socket.socket, name)))
         patch.setattr(posting, "_watch_connections", lambda: None)
         yield
 

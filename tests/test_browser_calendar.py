@@ -154,14 +154,14 @@ def test_a_move_that_loses_an_approval_is_asked_about(
     Policy.objects.create(approval="always")
     page = look(windows, alice, day)
     drag(page, mine(page), hours=2)
-    expect(page.get_by_role("dialog", name="Moved, it waits for")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Changed so, it waits for")).to_be_visible()
     page.get_by_role("button", name="Leave it").click()
     windows.forgive("409")
     expect(mine(page)).to_have_accessible_name(
         f"You · whole GPU, one, {spoken(day)} 09:00 \u2013 11:00"
     )
     drag(page, mine(page), hours=2)
-    page.get_by_role("button", name="Move it").click()
+    page.get_by_role("button", name="Change it all the same").click()
     windows.forgive("409")
     expect(page.get_by_text("It waits for an administrator's approval.")).to_be_visible()
     assert hours(booking, day) == (11, 13)

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import cast
 
@@ -83,15 +84,23 @@ def test_sums_are_narrowed(narrowed: dict[str, object], booked: float) -> None:
 
 @db
 @pytest.mark.usefixtures("filled")
+def test_a_name_that_another_has_now_is_theirs_alone() -> None:
+    User.objects.filter(username="bob").update(username="robert")
+    builders.person("bob")
+    assert grouped(builders.administrator(), replace(PERIOD, member="bob"), "member") == []
+
+
+@db
+@pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("name", ["bob", "robert"])
 def test_who_was_renamed_is_one_by_the_last_name_and_found_by_both(name: str) -> None:
     newest = UsageDay.objects.get(owner_name="bob", requests=1)
     newest.day += timedelta(days=1)
     newest.owner_name = "robert"
     newest.save()
+    User.objects.filter(username="bob").update(username="robert")
     boss = builders.administrator()
-    narrowed = Question(PERIOD.first, PERIOD.last, member=name)
-    (group,) = grouped(boss, narrowed, "member")
+    (group,) = grouped(boss, replace(PERIOD, member=name), "member")
     assert (group.name, group.sums.booked, group.sums.requests) == ("robert", 7200.0, 1)
     assert {each.name for each in grouped(boss, PERIOD, "member")} == {"robert", "alice"}
 

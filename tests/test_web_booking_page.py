@@ -267,8 +267,20 @@ def test_maintenance_in_its_time_is_told_until_it_is_over(booking: Booking, owne
     shown = html(signed_in(owner), booking)
     assert "demo is under maintenance from" in shown
     assert "(new fan). Nothing runs then, whoever has booked it." in shown
+    Booking.objects.update(state=State.CANCELLED)
+    assert "under maintenance" not in html(signed_in(owner), booking)
+    Booking.objects.update(state=State.CONFIRMED)
     closed.ended_at = booking.start
     closed.save()
+    assert "under maintenance" not in html(signed_in(owner), booking)
+
+
+def test_maintenance_that_is_over_is_not_told_of_a_slot_in_progress(
+    lane: Lane, owner: User
+) -> None:
+    booking = made(lane, -0.5)
+    start = booking.start
+    Maintenance.objects.create(lane=lane, start=start, end=start + HOUR / 4)
     assert "under maintenance" not in html(signed_in(owner), booking)
 
 

@@ -66,12 +66,18 @@ def test_who_moves_what_must_be_approved_again_is_told_so(owner: Client, booking
     assert said["words"] == f"demo, 15 Jan 15:30 \u2013 16:30. {unescape(waits)}"
     Booking.objects.update(state=State.CONFIRMED, confirmed_at=at(0))
     later = form(booking, start="2030-01-15T17:00", end="2030-01-15T18:00")
-    address = f"/calendar/bookings/{booking.pk}/move/"
-    assert waits in owner.post(address, later, follow=True).content.decode()
-    Booking.objects.update(state=State.CONFIRMED, confirmed_at=at(0))
     load = {"what": builders.preset("smol").slug}
-    shown = owner.post(f"/bookings/{booking.pk}/load/", load, follow=True).content.decode()
-    assert waits in shown
+    for address, wish in (
+        (f"/calendar/bookings/{booking.pk}/move/", later),
+        (f"/bookings/{booking.pk}/load/", load),
+    ):
+        Booking.objects.update(state=State.CONFIRMED, confirmed_at=at(0))
+        asked = owner.post(address, wish)
+        assert b'name="is_sure" value="1"' in asked.content
+        assert Booking.objects.get().state == State.CONFIRMED
+        again = wish | {"is_sure": "1"}
+        assert waits in owner.post(address, again, follow=True).content.decode()
+        assert Booking.objects.get().state == State.PENDING
 
 
 def test_who_drags_what_must_be_approved_again_is_asked_first(
@@ -82,13 +88,16 @@ def test_who_drags_what_must_be_approved_again_is_asked_first(
     assert (status, said["code"], said["field"]) == (409, "asks_again", "is_sure")
     assert [choice["at"] for choice in said["choices"]] == [True]
     assert times(booking) == (at(60), at(120))
+    booked(booking.lane, start=at(300), end=at(360), owner=builders.person("other"))
+    _, taken = drag(owner, booking, start="2030-01-15T17:00:00")
+    assert taken["code"] == "slot_taken"  # what cannot be is not asked about
     assert drag(owner, booking, end="2030-01-15T13:45:00")[0] == 200  # shorter: nobody need know
     booking.refresh_from_db()
     assert booking.state == State.CONFIRMED
     assert drag(owner, booking, start="2030-01-15T15:30:00", is_sure=True)[0] == 200
     booking.refresh_from_db()
     assert booking.state == State.PENDING
-    assert drag(owner, booking, start="2030-01-15T16:30:00")[0] == 200  # it waits already
+    assert drag(owner, booking, start="2030-01-15T14:30:00")[0] == 200  # it waits already
 
 
 def test_a_move_is_undone_by_the_way_it_came(owner: Client, booking: Booking) -> None:

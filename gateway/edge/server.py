@@ -39,7 +39,7 @@ WORDS_SECONDS = 1  # for requests that were ended at last to say so
 _MADE_SECONDS = 0.02  # for connections that are accepted already to be made
 _CLOSED_SECONDS = 0.005  # for the loop to let its own descriptors go
 _LOOK_SECONDS = 0.05
-_GC_THRESHOLDS = (50_000, 20, 20)  # Python's 700 are one request's objects
+_GC_THRESHOLDS = (50_000, 20, 20)  # Python's 700 or 2,000 are one request's objects
 logger = logging.getLogger(__name__)
 
 

@@ -34,7 +34,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A booking, how it was seen, its new times and lane, and whether it may lose its approval."""
+    """A booking, how it was seen, its new times and lane, and whether it may wait for approval."""
 
     booking: Booking
     seen: Seen
@@ -46,7 +46,7 @@ class Wish:
 
 def wish(said: Mapping[str, Any], zone: tzinfo) -> Wish | Asked | Refusal:
     """What a page asks for: `booking`, `seen` {start, end, lane}, and `start`, `end`, `lane`;
-    `is_sure`, where it may have to be approved again.
+    `is_sure`, where a confirmed one may have to be approved.
 
     A start without an end keeps the length, whatever the clocks do meanwhile; an end without a
     start keeps the start.
@@ -90,7 +90,13 @@ def move_span(wanted: Wish, actor: User, span: Span) -> Sequence[Booking] | Refu
         return CHANGED
     lane = wanted.lane if wanted.lane.pk != booking.lane_id else None
     return move_series(
-        booking, actor=actor, start=wanted.start, end=wanted.end, lane=lane, span=span
+        booking,
+        actor=actor,
+        start=wanted.start,
+        end=wanted.end,
+        lane=lane,
+        span=span,
+        is_sure=wanted.is_sure,
     )
 
 

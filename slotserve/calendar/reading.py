@@ -143,9 +143,12 @@ def booked(found: QuerySet[Booking], now: datetime) -> list[Booked]:
     what = {pk: names for pk, *names in presets.values_list("pk", "slug", "name")}
     read = cache(moment)  # the same times recur
     return [
-        Booked(
-            *(pk, lane, read(start), read(end), late and read(late), *said),
-            *(who[said[-2]], *what.get(said[-1], NO_PRESET)),
+        Booked._make(
+            (
+                *(pk, lane, read(start), read(end), late and read(late), *said),
+                who.get(said[-2], ""),
+                *what.get(said[-1], NO_PRESET),
+            )
         )
         for pk, lane, start, end, late, *said in rows
         if said[0] != State.PENDING or read(end) > now

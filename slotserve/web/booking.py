@@ -63,12 +63,20 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
 def load(request: HttpRequest, pk: int) -> HttpResponse:
     """Have it load another preset, or the whole GPU without one."""
     what, actor = request.POST.get("what", ""), member(request)
+    is_sure = request.POST.get("is_sure") == "1"
     kind = Kind.GPU if what == GPU else Kind.MODEL
     preset = Preset.objects.filter(slug=what[:63]).first() if kind == Kind.MODEL else None
 
     def deed(booking: Booking) -> Booking | Refusal:
-        start, end = booking.start, booking.end
-        return services.move(booking, actor=actor, start=start, end=end, kind=kind, preset=preset)
+        return services.move(
+            booking,
+            actor=actor,
+            start=booking.start,
+            end=booking.end,
+            kind=kind,
+            preset=preset,
+            is_sure=is_sure,
+        )
 
     return _done(request, pk, deed, _("What is loaded is changed."))
 

@@ -128,8 +128,8 @@ def move(request: HttpRequest) -> HttpResponse:
     """Move a booking that was dragged: JSON of `moving.wish`; answers where it was and is now.
 
     Refusals have `code` and `detail`, and `nearest` free slots. What is asked back has a `field`
-    and `choices` for it: a time that is no moment or two (code "which_time"), and whether a booking
-    may wait for approval again ("asks_again").
+    and `choices` for it: a time that is no moment or two (code "which_time"), and whether a
+    confirmed booking may wait for approval ("asks_again").
     """
     zone = timezone.get_current_timezone()
     asked = moving.wish(_body(request), zone)
@@ -203,8 +203,9 @@ def _refused(refusal: Refusal) -> JsonResponse:
     body: dict[str, Any] = {"code": refusal.code, "detail": refusal.words}
     if isinstance(refusal, Offering):
         body["nearest"] = [_offer(slot) for slot in refusal.nearest]
-    if refusal == ASKS_AGAIN:
-        body |= {"field": "is_sure", "choices": [{"at": True, "words": _("Move it")}]}
+    if refusal.code == ASKS_AGAIN.code:
+        words = _("Change it all the same")
+        body |= {"field": "is_sure", "choices": [{"at": True, "words": words}]}
     return JsonResponse(body, status=STATUS_OF.get(refusal.code, 400))
 
 

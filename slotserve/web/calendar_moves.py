@@ -92,7 +92,7 @@ def _moved(
     """What was moved, or a refusal; None when the form now asks something."""
     seen = _seen(request, booking)
     said = {"booking": booking.pk, "seen": seen, "lane": form.cleaned_data["lane"].slug}
-    said["is_sure"] = True  # the page says what must be approved again
+    said["is_sure"] = request.POST.get("is_sure") == "1"
     taken = request.POST.get("take", "").split("/")
     for number, name in enumerate(("start", "end")):
         chosen = taken[number] if len(taken) == 2 else request.POST.get(f"which_{name}", "")

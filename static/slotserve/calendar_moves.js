@@ -81,7 +81,7 @@ window.slotserveMoves = (function () {
     if (!said.isDone) {
       say(said.detail, (said.nearest || []).map((slot) => [
         `${root().dataset.moveTo} ${slot.words}`,
-        () => makeAndShow({ ...move, start: slot.start, end: slot.end }),
+        () => makeAndShow({ ...move, start: slot.start, end: slot.end, is_sure: false }),
       ]), true);
       return false;
     }
