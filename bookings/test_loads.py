@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
+from typing import Unpack
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -17,7 +18,7 @@ from bookings.facts import LaneFacts, read_facts, situation_of
 from bookings.planner import decide
 from bookings.situation import Choice, Target
 from bookings.test_load_steps import Ask, End, Failure, Seen, Step, next_of
-from lanes import clock, ticks
+from lanes import clock, presets, ticks
 from lanes.archived import archived_objection
 from lanes.estimates import load_estimates
 from lanes.events import add_event
@@ -26,18 +27,39 @@ from lanes.models import (
     Lane,
     LoadRecord,
     ManualChoice,
+    ModelFile,
     Phase,
+    Preset,
     PresetFailure,
     PresetRevision,
     Runtime,
 )
 from lanes.models.trying import Outcome, TestLoad
+from lanes.preset_content import PresetWish
+from lanes.presets import SavedPreset
 from lanes.refusals import NOT_ADMINISTRATOR, Refusal
 from wire.words import kept_of, said
 
 log = logging.getLogger(__name__)
 TRIAL_SECONDS = 180.0  # of a test's time are for what comes after the load
 GONE = Refusal("not_found", said("This lane has been deleted meanwhile."))
+
+
+def try_out(
+    lane: Lane, preset: Preset, model_file: ModelFile, *, actor: User, **wish: Unpack[PresetWish]
+) -> TestLoad | Refusal:
+    """Have the lane run what is wished, as a draft of the preset; a refusal leaves no draft.
+
+    Refusals: those of `presets.save_preset` and of `begin`.
+    """
+    with transaction.atomic():
+        done: TestLoad | SavedPreset | Refusal
+        done = presets.save_draft(preset, model_file, actor=actor, **wish)
+        if isinstance(done, SavedPreset):
+            done = begin(lane, done.revision, actor=actor)
+        if isinstance(done, Refusal):
+            transaction.set_rollback(True)
+    return done
 
 
 def begin(lane: Lane, revision: PresetRevision, *, actor: User) -> TestLoad | Refusal:

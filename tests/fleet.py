@@ -101,7 +101,7 @@ def order(
     return made
 
 
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     """Poll until it is so."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -110,7 +110,7 @@ def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
         time.sleep(0.01)
 
 
-def look_until(lane: Lane, condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def look_until(lane: Lane, condition: Callable[[], bool], seconds: float = 30.0) -> None:
     """Look at the lane again and again, as its worker does, until it is so."""
 
     def looked() -> bool:

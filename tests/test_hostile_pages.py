@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django import forms
 from django.contrib.auth.models import Group, User
 from django.contrib.sessions.models import Session
 from django.db import DataError, OperationalError, transaction
@@ -15,6 +16,7 @@ from django.utils import timezone
 from bookings.models import Booking
 from lanes import clock
 from lanes.models import Lane
+from slotserve.web.passkey_forms import CredentialField
 from tests import builders
 
 pytestmark = pytest.mark.django_db
@@ -273,3 +275,13 @@ def test_a_foreign_host_name_is_one_line_in_the_log() -> None:
 def test_a_security_key_that_is_none_is_refused(client: Client, credential: str) -> None:
     answer = client.post("/accounts/2fa/webauthn/login/", {"credential": credential})
     assert answer.status_code in {200, 302, 400}
+
+
+@pytest.mark.parametrize("credential", ["9" * 5000, "[" * 100_000, "{"])
+def test_what_is_no_security_key_does_not_keep_its_form_from_being_shown(credential: str) -> None:
+    class Form(forms.Form):
+        credential = CredentialField()
+
+    form = Form({"credential": credential})
+    assert not form.is_valid()
+    assert "<textarea" in str(form["credential"])

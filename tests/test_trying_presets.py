@@ -309,6 +309,19 @@ def test_a_draft_is_tested_and_nothing_else_runs_it(lane: Lane) -> None:
     assert lane.order.target == current(preset)
 
 
+def test_a_refused_test_leaves_no_draft(lane: Lane) -> None:
+    preset, boss = builders.preset("small", arguments=["-c", "4096"]), builders.administrator()
+    file, wish = current(preset).model_file, ["-c", "8192"]
+    Lane.objects.update(enabled=False)
+    found = test_loads.try_out(lane, preset, file, actor=boss, arguments=wish)
+    assert isinstance(found, Refusal)
+    assert preset.revisions.count() == 1
+    Lane.objects.update(enabled=True)
+    done = test_loads.try_out(lane, preset, file, actor=boss, arguments=wish)
+    assert isinstance(done, TestLoad)
+    assert preset.revisions.get(is_draft=True).arguments == ["-c", "8192"]
+
+
 def test_what_was_tested_is_what_is_saved() -> None:
     preset = builders.preset("small", arguments=["-c", "4096"])
     draft = drafted(preset, "-c", "8192")

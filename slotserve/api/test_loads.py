@@ -92,7 +92,4 @@ def begun(preset: Preset, wish: dict[str, Any], actor: User) -> TestLoad | Refus
     file = said.pop("model_id", None) or said.pop("model_file")
     for name in ("model_file", "name"):
         said.pop(name, None)
-    drafted = presets.save_draft(preset, file, actor=actor, **said)
-    if isinstance(drafted, Refusal):
-        return drafted
-    return test_loads.begin(lane, drafted.revision, actor=actor)
+    return test_loads.try_out(lane, preset, file, actor=actor, **said)

@@ -19,6 +19,13 @@ class CredentialField(forms.JSONField):
                 self.error_messages["invalid"], "invalid", {"value": ""}
             ) from error
 
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What a refused form shows again: nothing of what cannot be read."""
+        try:
+            return super().bound_data(data, initial)
+        except (ValueError, RecursionError):
+            return None
+
 
 class _Careful(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from bookings import test_loads
-from lanes import clock, presets
+from lanes import clock
 from lanes.estimates import load_estimates, progress
 from lanes.models import Lane, Phase, Preset, Runtime, TestLoad
 from lanes.refusals import Refusal
@@ -64,10 +64,7 @@ def _begun(request: HttpRequest, preset: Preset, said: dict[str, Any]) -> TestLo
         return Refusal("not_found", _("Choose a lane for the test."))
     actor = member(request)
     wish = {name: value for name, value in said.items() if name not in {"slug", "name"}}
-    drafted = presets.save_draft(preset, actor=actor, **wish)
-    if isinstance(drafted, Refusal):
-        return drafted
-    return test_loads.begin(lane, drafted.revision, actor=actor)
+    return test_loads.try_out(lane, preset, actor=actor, **wish)
 
 
 def _progress(test: TestLoad) -> dict[str, Any]:
