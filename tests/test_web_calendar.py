@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from bookings import services
 from bookings.models import Booking
 from lanes.models import Lane, LoadRecord, Maintenance, Phase, Preset
 from slotserve.live.reading import bookings_digest
@@ -291,10 +292,16 @@ def test_the_feed_asks_the_same_of_any_number(
 ) -> None:
     for number in range(bookings):
         book(builders.lane(default_preset=lane.default_preset), 60 * number, 60 * number + 50)
-    # Session, user; lanes; bookings, their owners and presets; runtimes, choices, load history,
-    # files' sizes; maintenance. (The clock's query is none here.)
-    with django_assert_num_queries(11):
-        read(member)
+    # Session, user; newest event and booking, who waits; lanes; bookings, their owners and presets;
+    # runtimes, choices, load history, files' sizes; maintenance. (The clock's query is none here.)
+    with django_assert_num_queries(14):
+        first = read(member)
+    with django_assert_num_queries(11):  # the bookings are those of a moment ago
+        assert read(member) == first
+    added = book(builders.lane(), 60, 110)
+    assert len(read(member)["events"]) == bookings + 1
+    assert isinstance(services.cancel(added, actor=added.owner), Booking)
+    assert read(member)["events"] == first["events"]
 
 
 @pytest.mark.parametrize("bookings", [1, 12])

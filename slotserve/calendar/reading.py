@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -153,6 +153,15 @@ def booked(found: QuerySet[Booking], now: datetime) -> list[Booked]:
         for pk, lane, start, end, late, *said in rows
         if said[0] != State.PENDING or read(end) > now
     ]
+
+
+@lru_cache(maxsize=4)
+def booked_once(
+    lanes: tuple[Lane, ...], start: datetime, end: datetime, now: datetime, _digest: str
+) -> tuple[Booked, ...]:
+    """What is booked in [start, end), for all who look at it within a minute (`now`) as long as
+    nothing was booked or happened to a lane (`_digest`, read before); three queries, or none."""
+    return tuple(booked(held(lanes, start, end), now))
 
 
 def moment(kept: str | datetime) -> datetime:
