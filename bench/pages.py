@@ -68,12 +68,12 @@ class Question:
         """What a cold page may not know."""
         from django.core.cache import caches  # noqa: PLC0415 - settings are known only now
 
-        from slotserve.calendar.reading import booked_once  # noqa: PLC0415
+        from slotserve.calendar.reading import rows_once  # noqa: PLC0415
 
         if self.is_cold:
             caches["cards"].clear()
             caches["sums"].clear()
-            booked_once.cache_clear()
+            rows_once.cache_clear()
 
     def answer(self) -> int:
         """Ask; the answer's size in bytes. RuntimeError when the server fails."""

@@ -71,6 +71,11 @@ class Seen:
     end: datetime
     lane_id: int
 
+    @classmethod
+    def of(cls, booking: Booking) -> "Seen":
+        """Where it is, as it was read."""
+        return cls(booking.start, booking.end, booking.lane_id)
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -137,7 +142,7 @@ def moved(asked: Asked, held: Held) -> Answer:
     booking, wish = held.booking, _wish(asked, held)
     if booking.state == State.HELD:
         return HELD_FIRST
-    if asked.seen not in {None, Seen(booking.start, booking.end, booking.lane_id)}:
+    if asked.seen not in {None, Seen.of(booking)}:
         return CHANGED
     standing = _standing(wish, held)
     if booking.status(held.now) is Status.IN_PROGRESS:

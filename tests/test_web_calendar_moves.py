@@ -1,5 +1,6 @@
 """Moving bookings from the calendar: by dragging, and by a plain form."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
@@ -9,6 +10,7 @@ from django.test import Client
 
 from bookings.models import Booking, Policy, State
 from lanes.models import Lane
+from slotserve.calendar.telling import exact
 from tests import builders
 from tests.booking_cast import booked, times
 from tests.builders import at
@@ -72,12 +74,39 @@ def test_who_moves_what_must_be_approved_again_is_told_so(owner: Client, booking
         (f"/bookings/{booking.pk}/load/", load),
     ):
         Booking.objects.update(state=State.CONFIRMED, confirmed_at=at(0))
-        asked = owner.post(address, wish)
-        assert b'name="is_sure" value="1"' in asked.content
+        asked = owner.post(address, wish).content.decode()
+        (name, value) = re.findall(r'name="(is_sure|sure)" value="([^"]+)"', asked)[0]
         assert Booking.objects.get().state == State.CONFIRMED
-        again = wish | {"is_sure": "1"}
+        again = wish | {name: value}
         assert waits in owner.post(address, again, follow=True).content.decode()
         assert Booking.objects.get().state == State.PENDING
+
+
+@pytest.mark.parametrize(
+    ("zone", "wish", "answer"),
+    [
+        ("UTC", {"start": "2030-01-15T17:00", "end": "2030-01-15T18:00"}, "take"),
+        ("Europe/Berlin", {"start": "2030-10-27T02:30", "end": "2030-10-27T04:30"}, "which_start"),
+    ],
+)
+def test_what_is_meant_is_asked_once_and_then_carried_out(
+    owner: Client, booking: Booking, zone: str, wish: dict[str, str], answer: str
+) -> None:
+    in_zone(owner, zone)
+    Policy.objects.create(approval="always")
+    booked(booking.lane, start=at(300), end=at(360), owner=builders.person("other"))
+    address, said = f"/calendar/bookings/{booking.pk}/move/", form(booking, **wish)
+    page = owner.post(address, said).content.decode()
+    assert 'name="sure"' not in page  # first what can be
+    value = re.findall(rf'name="{answer}" value="([^"]+)"', page)[0]
+    page = owner.post(address, said | {answer: value}).content.decode()
+    (sure,) = re.findall(r'name="sure" value="([^"]+)"', page)
+    fields = page.partition('<form class="card"')[2]
+    assert '<button class="visually-hidden"' in fields.partition("<input name=")[0]  # for Enter
+    assert owner.post(address, said | {"sure": sure}).status_code == 302
+    moved = Booking.objects.get(pk=booking.pk)
+    assert moved.state == State.PENDING
+    assert sure == f"{exact(moved.start)}/{exact(moved.end)}"
 
 
 def test_who_drags_what_must_be_approved_again_is_asked_first(

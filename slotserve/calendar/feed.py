@@ -33,9 +33,9 @@ SHORTEST_BAND = {
 
 
 def feed(span: Span, sought: Sought, reader: Reader, now: datetime) -> dict[str, Any]:
-    """Lanes, bookings and bands of a day or week; twelve queries, or nine where all bookings were
-    read within the minute. What is shown by itself is said one by one: thousands of bookings are
-    read and put together as tuples."""
+    """Lanes, bookings and bands of a day or week; twelve queries, or eleven where all bookings
+    were read within the minute. What is shown by itself is said one by one: thousands of bookings
+    are read and put together as tuples."""
     digest, lanes = bookings_digest(), reading.lanes_of(sought)
     start, end, margin = span.start, span.end, reading.reach()
     rows = reading.booked_once(tuple(lanes), start - margin, end + margin, now, digest)

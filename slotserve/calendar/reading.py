@@ -136,32 +136,43 @@ def closures_of(span: Span, sought: Sought) -> list[Maintenance]:
 def booked(found: QuerySet[Booking], now: datetime) -> list[Booked]:
     """The rows, without those that nobody approved in time; three queries: thousands of rows have
     few names, which the database would write out for each."""
-    rows = list(found.values_list(*COLUMNS).iterator(ROWS_AT_ONCE))
+    return _named(_rows(found), now)
+
+
+def booked_once(
+    lanes: tuple[Lane, ...], start: datetime, end: datetime, now: datetime, digest: str
+) -> list[Booked]:
+    """The same of what is booked in [start, end), read once for all who look at it within a minute
+    (`now`) as long as nothing was booked or happened to a lane (`digest`, read before)."""
+    return _named(rows_once(lanes, start, end, now, digest), now)
+
+
+@lru_cache(maxsize=4)
+def rows_once(
+    lanes: tuple[Lane, ...], start: datetime, end: datetime, _now: datetime, _digest: str
+) -> list[tuple[Any, ...]]:
+    """Without names, which can be changed meanwhile; one query, or none."""
+    return _rows(held(lanes, start, end))
+
+
+def _rows(found: QuerySet[Booking]) -> list[tuple[Any, ...]]:
+    read = cache(moment)  # the same times recur
+    return [
+        (pk, lane, read(start), read(end), late and read(late), *said)
+        for pk, lane, start, end, late, *said in found.values_list(*COLUMNS).iterator(ROWS_AT_ONCE)
+    ]
+
+
+def _named(rows: Iterable[tuple[Any, ...]], now: datetime) -> list[Booked]:
     owners = User.objects.filter(pk__in={row[-2] for row in rows})
     presets = Preset.objects.filter(pk__in={row[-1] for row in rows} - {None})
     who = dict(owners.values_list("pk", "username"))
     what = {pk: names for pk, *names in presets.values_list("pk", "slug", "name")}
-    read = cache(moment)  # the same times recur
     return [
-        Booked._make(
-            (
-                *(pk, lane, read(start), read(end), late and read(late), *said),
-                who.get(said[-2], ""),
-                *what.get(said[-1], NO_PRESET),
-            )
-        )
-        for pk, lane, start, end, late, *said in rows
-        if said[0] != State.PENDING or read(end) > now
+        Booked._make((*row, who.get(row[-2], ""), *what.get(row[-1], NO_PRESET)))
+        for row in rows
+        if row[5] != State.PENDING or row[3] > now
     ]
-
-
-@lru_cache(maxsize=4)
-def booked_once(
-    lanes: tuple[Lane, ...], start: datetime, end: datetime, now: datetime, _digest: str
-) -> tuple[Booked, ...]:
-    """What is booked in [start, end), for all who look at it within a minute (`now`) as long as
-    nothing was booked or happened to a lane (`_digest`, read before); three queries, or none."""
-    return tuple(booked(held(lanes, start, end), now))
 
 
 def moment(kept: str | datetime) -> datetime:

@@ -21,6 +21,7 @@ from slotserve.web.announcements import banner_digest
 from slotserve.web.notices import standing_digest
 from wire.edges import EDGES, SILENT_AFTER_SECONDS, EdgeReport, decode_report
 
+NEWEST_EVENTS = 50  # more than are under way at once
 HOSTS_FRESH = timedelta(seconds=10)  # hosts look more often than their page need show
 
 
@@ -86,11 +87,11 @@ def cards_digest(cards: Iterable[Gpu], now: datetime) -> str:
 
 def bookings_digest() -> str:
     """Of all bookings, and of who waits for time: what is done to a booking, or happens to a lane,
-    adds an event; three queries."""
-    events = LaneEvent.objects.aggregate(newest=Max("pk"))
+    adds an event; three queries. One that is committed late has a lower number than the newest."""
+    events = LaneEvent.objects.order_by("-pk").values_list("pk", flat=True)[:NEWEST_EVENTS]
     waiting = Waiting.objects.aggregate(newest=Max("pk"), left=Max("left_at"))
     newest = Booking.objects.aggregate(newest=Max("pk"))["newest"]
-    return digest_of(events["newest"], newest, waiting["newest"], waiting["left"])
+    return digest_of(*events, newest, waiting["newest"], waiting["left"])
 
 
 def barred(visitors: Collection[Visitor]) -> frozenset[Visitor]:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from bookings import services
+from bookings.changes import Seen
 from bookings.models import Booking, Kind
 from bookings.refusals import Offering
 from bookings.series_changes import Span
@@ -53,7 +54,9 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     def deed(booking: Booking) -> Booking | Refusal:
         if value > booking.end:
             return services.extend(booking, actor=actor, end=value)
-        return services.move(booking, actor=actor, start=booking.start, end=value)
+        return services.move(
+            booking, actor=actor, start=booking.start, end=value, seen=Seen.of(booking)
+        )
 
     return _done(request, pk, deed, _("The end is changed."))
 
@@ -75,6 +78,7 @@ def load(request: HttpRequest, pk: int) -> HttpResponse:
             end=booking.end,
             kind=kind,
             preset=preset,
+            seen=Seen.of(booking),
             is_sure=is_sure,
         )
 

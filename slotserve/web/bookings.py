@@ -17,6 +17,7 @@ from django.utils.translation import pgettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import services, waitlist
+from bookings.changes import Seen
 from bookings.models import Booking, State
 from lanes import clock
 from lanes.refusals import Refusal
@@ -114,7 +115,8 @@ def _end_at(booking: Booking, end: datetime, actor: User) -> Booking | Refusal:
     """A later end extends it; an earlier one gives the rest back."""
     if end > booking.end:
         return services.extend(booking, actor=actor, end=end)
-    return services.move(booking, actor=actor, start=booking.start, end=end)
+    seen = Seen.of(booking)
+    return services.move(booking, actor=actor, start=booking.start, end=end, seen=seen)
 
 
 def _shared(user: User, now: datetime) -> QuerySet[Booking]:

@@ -38,6 +38,8 @@ class MoveForm(AskingForm, StyledForm):
     start = WallClockField(label=gettext_lazy("Start"), widget=LocalDateTimeInput())
     end = WallClockField(label=gettext_lazy("End"), widget=LocalDateTimeInput())
 
+    meant = ""  # the moments that were understood
+
     def __init__(self, *args: Any, booking: Booking, span: Span = Span.THIS, **kwargs: Any) -> None:
         initial = {"lane": booking.lane.slug, "start": booking.start, "end": booking.end}
         initial["span"] = span.value
@@ -92,8 +94,9 @@ def _moved(
     """What was moved, or a refusal; None when the form now asks something."""
     seen = _seen(request, booking)
     said = {"booking": booking.pk, "seen": seen, "lane": form.cleaned_data["lane"].slug}
-    said["is_sure"] = request.POST.get("is_sure") == "1"
-    taken = request.POST.get("take", "").split("/")
+    sure = request.POST.get("sure", "")  # of these times, which were asked about
+    said["is_sure"] = bool(sure)
+    taken = (sure or request.POST.get("take", "")).split("/")
     for number, name in enumerate(("start", "end")):
         chosen = taken[number] if len(taken) == 2 else request.POST.get(f"which_{name}", "")
         said[name] = chosen or _typed(form.cleaned_data[name], seen[name])
@@ -104,6 +107,7 @@ def _moved(
         return None
     if isinstance(asked, Refusal):
         return asked
+    form.meant = f"{exact(asked.start)}/{exact(asked.end)}"
     span = span_of(form.cleaned_data.get("span"))
     return moving.move_span(asked, member(request), span)
 
