@@ -283,6 +283,14 @@ def test_a_confirmation_after_the_start_is_when_a_slot_began(member: Client, lan
     assert {e["lane"]: e["begun"] for e in read(member)["events"]} == {"demo": True, "later": False}
 
 
+def test_a_new_name_is_shown_at_once(member: Client, lane: Lane) -> None:
+    other = builders.person("other")
+    book(lane, 60, 120, owner=other)
+    assert read(member)["events"][0]["title"].startswith("other")
+    type(other).objects.filter(pk=other.pk).update(username="another")
+    assert read(member)["events"][0]["title"].startswith("another")
+
+
 @pytest.mark.parametrize("bookings", [1, 12])
 def test_the_feed_asks_the_same_of_any_number(
     member: Client,

@@ -133,46 +133,71 @@ def closures_of(span: Span, sought: Sought) -> list[Maintenance]:
     return list(within(span.start, span.end, lanes).select_related("lane").order_by("start"))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Bookings as they were read, without names: of whom, and with what."""
+
+    rows: list[tuple[Any, ...]]
+    owners: frozenset[int]
+    presets: frozenset[int]
+
+
+OwnerNames = tuple[tuple[int, str], ...]  # primary key, user name
+PresetNames = tuple[tuple[int, str, str], ...]  # primary key, slug, name
+
+
 def booked(found: QuerySet[Booking], now: datetime) -> list[Booked]:
     """The rows, without those that nobody approved in time; three queries: thousands of rows have
     few names, which the database would write out for each."""
-    return _named(_rows(found), now)
+    rows = _rows(found)
+    return _named(rows, *_names(rows), now)
 
 
 def booked_once(
     lanes: tuple[Lane, ...], start: datetime, end: datetime, now: datetime, digest: str
 ) -> list[Booked]:
     """The same of what is booked in [start, end), read once for all who look at it within a minute
-    (`now`) as long as nothing was booked or happened to a lane (`digest`, read before)."""
-    return _named(rows_once(lanes, start, end, now, digest), now)
+    (`now`) as long as nothing was booked or happened to a lane (`digest`, read before) nor anything
+    was renamed."""
+    rows = rows_once(lanes, start, end, now, digest)
+    return _named_once(rows, *_names(rows), now)
 
 
 @lru_cache(maxsize=4)
 def rows_once(
     lanes: tuple[Lane, ...], start: datetime, end: datetime, _now: datetime, _digest: str
-) -> list[tuple[Any, ...]]:
-    """Without names, which can be changed meanwhile; one query, or none."""
+) -> Rows:
+    """One query, or none."""
     return _rows(held(lanes, start, end))
 
 
-def _rows(found: QuerySet[Booking]) -> list[tuple[Any, ...]]:
+def _rows(found: QuerySet[Booking]) -> Rows:
     read = cache(moment)  # the same times recur
-    return [
+    rows = [
         (pk, lane, read(start), read(end), late and read(late), *said)
         for pk, lane, start, end, late, *said in found.values_list(*COLUMNS).iterator(ROWS_AT_ONCE)
     ]
+    presets = {row[-1] for row in rows} - {None}
+    return Rows(rows, frozenset(row[-2] for row in rows), frozenset(presets))
 
 
-def _named(rows: Iterable[tuple[Any, ...]], now: datetime) -> list[Booked]:
-    owners = User.objects.filter(pk__in={row[-2] for row in rows})
-    presets = Preset.objects.filter(pk__in={row[-1] for row in rows} - {None})
-    who = dict(owners.values_list("pk", "username"))
-    what = {pk: names for pk, *names in presets.values_list("pk", "slug", "name")}
+def _names(rows: Rows) -> tuple[OwnerNames, PresetNames]:
+    """Of members and presets; two queries."""
+    owners = User.objects.filter(pk__in=rows.owners).values_list("pk", "username")
+    presets = Preset.objects.filter(pk__in=rows.presets).values_list("pk", "slug", "name")
+    return tuple(owners.order_by("pk")), tuple(presets.order_by("pk"))
+
+
+def _named(rows: Rows, owners: OwnerNames, presets: PresetNames, now: datetime) -> list[Booked]:
+    who, what = dict(owners), {pk: names for pk, *names in presets}
     return [
         Booked._make((*row, who.get(row[-2], ""), *what.get(row[-1], NO_PRESET)))
-        for row in rows
+        for row in rows.rows
         if row[5] != State.PENDING or row[3] > now
     ]
+
+
+_named_once = lru_cache(maxsize=4)(_named)
 
 
 def moment(kept: str | datetime) -> datetime:
