@@ -160,6 +160,8 @@ def test_a_preset_that_is_not_there_is_refused_in_words(booking: Booking, owner:
     answer = signed_in(owner).post(f"/bookings/{booking.pk}/load/", {"what": "far"})
     assert "cannot run far" in answer.content.decode()
     assert answer.status_code == 400
+    answer = signed_in(owner).post(f"/bookings/{booking.pk}/load/", {"what": "nothing-such"})
+    assert (answer.status_code, b"is changed" in answer.content) == (400, False)
 
 
 def test_it_is_given_away_and_gone_from_the_giver(booking: Booking, owner: User) -> None:

@@ -17,6 +17,7 @@ from bookings import services
 from bookings.changes import Seen
 from bookings.models import Booking, Kind
 from bookings.refusals import Offering
+from bookings.rules import NO_PRESET
 from bookings.series_changes import Span
 from bookings.transfers import NO_MEMBER
 from lanes import clock
@@ -69,6 +70,8 @@ def load(request: HttpRequest, pk: int) -> HttpResponse:
     is_sure = request.POST.get("is_sure") == "1"
     kind = Kind.GPU if what == GPU else Kind.MODEL
     preset = Preset.objects.filter(slug=what[:63]).first() if kind == Kind.MODEL else None
+    if kind == Kind.MODEL and preset is None:
+        return _page(request, _found(request, pk), NO_PRESET)
 
     def deed(booking: Booking) -> Booking | Refusal:
         return services.move(
