@@ -90,9 +90,7 @@ async def test_a_server_that_does_not_take_its_messages_is_left(
 async def test_a_client_that_has_vanished_is_noticed(
     edge: Running, hearing: FakeSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = edge.server.config
-    monkeypatch.setattr(config, "ws_ping_interval", 0.1)
-    monkeypatch.setattr(config, "ws_ping_timeout", 0.1)
+    ask_often(edge, monkeypatch, 0.1)
     async with opened(edge):
         await until(lambda: edge.in_flight == 0, 2)
     await until(lambda: hearing.ended == [1001])
@@ -101,9 +99,7 @@ async def test_a_client_that_has_vanished_is_noticed(
 async def test_who_speaks_is_there_until_nothing_comes_any_more(
     edge: Running, hearing: FakeSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = edge.server.config
-    monkeypatch.setattr(config, "ws_ping_interval", 0.3)
-    monkeypatch.setattr(config, "ws_ping_timeout", 0.3)
+    ask_often(edge, monkeypatch, 0.3)
     monkeypatch.setattr(ws_protocol, "PONG_SECONDS", 0.3)
     loop = asyncio.get_running_loop()
     async with opened(edge) as (_, writer):
@@ -119,9 +115,7 @@ async def test_who_speaks_is_there_until_nothing_comes_any_more(
 async def test_a_late_pong_behind_messages_ends_no_session(
     edge: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = edge.server.config
-    monkeypatch.setattr(config, "ws_ping_interval", 0.1)
-    monkeypatch.setattr(config, "ws_ping_timeout", 0.1)
+    ask_often(edge, monkeypatch, 0.1)
     monkeypatch.setattr(ws_protocol, "PONG_SECONDS", 0.1)
     async with ws_upstream.running(ws_upstream.pauses) as fake:
         await serve(edge, fake)
@@ -131,6 +125,12 @@ async def test_a_late_pong_behind_messages_ends_no_session(
             fake.release.set()
             await flood
             await until(lambda: fake.heard == 30 * 2**20, 20)
+
+
+def ask_often(edge: Running, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Each client is asked after so long whether it is there, and has as long to say so."""
+    for name in ("ws_ping_interval", "ws_ping_timeout"):
+        monkeypatch.setattr(edge.server.config, name, seconds)
 
 
 async def _flood(client: ClientConnection, messages: int) -> None:

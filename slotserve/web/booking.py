@@ -1,6 +1,7 @@
 """The page of one booking, and what its buttons do."""
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -51,15 +52,15 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     value, actor = parsed(request.POST.get("end", "")), member(request)
     if value is None or timezone.is_naive(value):
         return redirect("extend", pk)
+    return _done(request, pk, partial(end_at, end=value, actor=actor), _("The end is changed."))
 
-    def deed(booking: Booking) -> Booking | Refusal:
-        if value > booking.end:
-            return services.extend(booking, actor=actor, end=value)
-        return services.move(
-            booking, actor=actor, start=booking.start, end=value, seen=Seen.of(booking)
-        )
 
-    return _done(request, pk, deed, _("The end is changed."))
+def end_at(booking: Booking, end: datetime, actor: User) -> Booking | Refusal:
+    """A later end extends it; an earlier one gives the rest back."""
+    if end > booking.end:
+        return services.extend(booking, actor=actor, end=end)
+    seen = Seen.of(booking)
+    return services.move(booking, actor=actor, start=booking.start, end=end, seen=seen)
 
 
 @members_only

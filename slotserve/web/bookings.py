@@ -17,14 +17,13 @@ from django.utils.translation import pgettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings import services, waitlist
-from bookings.changes import Seen
 from bookings.models import Booking, State
 from lanes import clock
 from lanes.refusals import Refusal
 from slotserve.live.reading import bookings_digest
 from slotserve.web.access import came_from, members_only
 from slotserve.web.answers import leave_for, member, say
-from slotserve.web.booking import offers_beside
+from slotserve.web.booking import end_at, offers_beside
 from slotserve.web.forms import ExtendForm
 from slotserve.web.rows import rows
 from wire.words import marked
@@ -94,7 +93,7 @@ def extend(request: HttpRequest, pk: int) -> HttpResponse:
     form = ExtendForm(request.POST or None, initial={"end": booking.end})
     refusal: Refusal | None = None
     if form.is_valid():
-        done = _end_at(booking, form.cleaned_data["end"], member(request))
+        done = end_at(booking, form.cleaned_data["end"], member(request))
         if isinstance(done, Booking):
             messages.success(request, _("It ends %(moment)s now.") % {"moment": _moment(done.end)})
             return redirect(came_from(request, reverse("bookings")))
@@ -109,14 +108,6 @@ def extend(request: HttpRequest, pk: int) -> HttpResponse:
         "back": came_from(request, reverse("bookings")),
     }
     return render(request, "extend.html", context, status=400 if form.errors else 200)
-
-
-def _end_at(booking: Booking, end: datetime, actor: User) -> Booking | Refusal:
-    """A later end extends it; an earlier one gives the rest back."""
-    if end > booking.end:
-        return services.extend(booking, actor=actor, end=end)
-    seen = Seen.of(booking)
-    return services.move(booking, actor=actor, start=booking.start, end=end, seen=seen)
 
 
 def _shared(user: User, now: datetime) -> QuerySet[Booking]:

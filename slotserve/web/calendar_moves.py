@@ -107,7 +107,7 @@ def _moved(
         return None
     if isinstance(asked, Refusal):
         return asked
-    form.meant = f"{exact(asked.start)}/{exact(asked.end)}"
+    form.meant = _moments(asked.start, asked.end)
     span = span_of(form.cleaned_data.get("span"))
     return moving.move_span(asked, member(request), span)
 
@@ -132,6 +132,10 @@ def _nearest(refusal: Refusal | None) -> list[tuple[str, str]]:
     zone = timezone.get_current_timezone()
     slots = refusal.nearest if isinstance(refusal, Offering) else ()
     return [
-        (f"{exact(slot.start)}/{exact(slot.end)}", words.times(slot.start, slot.end, zone))
-        for slot in slots
+        (_moments(slot.start, slot.end), words.times(slot.start, slot.end, zone)) for slot in slots
     ]
+
+
+def _moments(start: datetime, end: datetime) -> str:
+    """What a button sends that takes these times."""
+    return f"{exact(start)}/{exact(end)}"
