@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.sessions.models import Session
 from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -107,6 +108,37 @@ def test_a_stream_that_says_nothing_is_given_up(page: Page) -> None:
     with page.expect_response(STREAM):
         page.clock.run_for(FIRST_MS * 2)
     assert tries.count == 2
+
+
+@pytest.mark.parametrize("late", ["stream", "part"])
+def test_logging_out_is_not_overtaken_by_what_the_old_page_learns(
+    windows: Windows, lane: Lane, late: str
+) -> None:
+    """The stream, or a part of the page, finds no session while the browser is on its way."""
+    page = windows.open(builders.person("alice"))
+    log_out: list[Route] = []
+    asked: list[Route] = []
+
+    def hold(route: Route) -> None:
+        (log_out if route.request.method == "POST" else asked).append(route)
+
+    page.route("**/accounts/logout/", hold)
+    page.route(STREAM if late == "stream" else "**/?lane=demo", hold)
+    page.goto("/")
+    page.wait_for_load_state()
+    if late == "part":
+        card = page.locator('[data-live^="lane:"]')
+        card.evaluate("card => window.htmx.trigger(card, 'now')")
+    eventually(lambda: bool(page.evaluate("1")) and bool(asked), f"the {late} is asked for")
+
+    page.locator(".own-menu summary").click()
+    with page.expect_request("**/accounts/logout/"):
+        page.get_by_role("button", name="Log out").click(no_wait_after=True)
+    Session.objects.all().delete()
+    asked[0].continue_()
+    page.wait_for_timeout(1000)  # time for it to be answered, and to lead to the log-in page
+    log_out[0].fulfill(body="you have logged out")
+    expect(page.locator("body")).to_have_text("you have logged out")
 
 
 def test_a_page_that_was_frozen_shows_what_is_so_now(windows: Windows, lane: Lane) -> None:

@@ -54,6 +54,15 @@
     }
   }
 
+  // A form that is sent leads elsewhere, and may end the session or what the page shows. What a part
+  // of the old page learns of that must not lead elsewhere too: the browser would not get there.
+  let leftAt = -SENT_MS;
+  const isBeingLeft = () => Date.now() - leftAt < SENT_MS;
+  window.addEventListener("submit", (event) => { if (!event.defaultPrevented) leftAt = Date.now(); });
+  document.addEventListener("htmx:beforeOnLoad", function (event) {
+    if (isBeingLeft() && event.detail.requestConfig.verb === "get") event.preventDefault();
+  });
+
   // --- Refreshes -------------------------------------------------------------------------------
   function sayConnection(isLost) {
     const note = document.getElementById("connection");
@@ -72,6 +81,7 @@
   document.addEventListener("htmx:afterRequest", function (event) {
     const status = event.detail.xhr.status;
     if (!status) return; // given up, as by a dialog that is closed, or without an answer: see below
+    if (isBeingLeft()) return;
     if (status === 404) window.location.reload(); // what the page shows is gone: say that instead
     else sayConnection(status < 200 || status >= 400 || "streamLost" in document.body.dataset);
   });
