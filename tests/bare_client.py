@@ -23,13 +23,13 @@ async def connected(
 
 async def head_of(reader: asyncio.StreamReader) -> bytes:
     """One head."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         return await reader.readuntil(b"\r\n\r\n")
 
 
 async def rest_of(reader: asyncio.StreamReader) -> bytes:
     """What comes until the edge closes; nothing where it cuts the connection off."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         with contextlib.suppress(ConnectionError):
             return await reader.read()
     return b""

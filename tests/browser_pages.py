@@ -29,7 +29,7 @@ FLAGS = (
 )
 DESK, PHONE = 1400, 390  # pixels wide
 ZONE = "Europe/Vienna"
-WAIT_MS = 10_000
+WAIT_MS = 30_000
 # What htmx writes when a page is left while a part of it is asked for; a server that is away
 # is "htmx:sendError" besides.
 LEFT = ("htmx:sendAbort", "htmx:afterRequest")

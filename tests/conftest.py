@@ -145,7 +145,7 @@ class ValkeyServer:
             self.start()
 
     def _let_go_of_all(self) -> None:
-        with redis.Redis.from_url(self.url, socket_timeout=5) as client:
+        with redis.Redis.from_url(self.url, socket_timeout=30) as client:
             for kind in ("normal", "pubsub"):  # who is cut off first writes nothing afterwards
                 client.client_kill_filter(_type=kind, skipme=True)
             client.flushall()

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gateway.edge import edge as edge_module
 from gateway.edge import shared
 from tests import upstream_shapes, upstreams, ws_client, ws_upstream
 from tests.conftest import ValkeyServer
@@ -34,7 +35,7 @@ async def hearing(edge: Running) -> AsyncIterator[ws_upstream.FakeSocket]:
     async with ws_upstream.running(ws_upstream.hears) as server:
         await ws_client.serve(edge, server)
         yield server
-        await until(lambda: not server.open, 2)
+        await until(lambda: not server.open)
 
 
 @pytest.fixture
@@ -48,3 +49,9 @@ async def edges(valkey_server: ValkeyServer) -> AsyncIterator[list[Running]]:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers hold only where each question is answered: a busy machine may take its time."""
     monkeypatch.setattr(shared, "ANSWER_SECONDS", 5.0)
+
+
+@pytest.fixture
+def unswept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks each second: what happens, happens at once."""
+    monkeypatch.setattr(edge_module, "_SWEEP_SECONDS", 600.0)

@@ -194,7 +194,7 @@ def http_client(**options: Any) -> httpx.AsyncClient:
     return httpx.AsyncClient(verify=False, **options)
 
 
-async def until(is_so: Callable[[], object], seconds: float = 5.0) -> None:
+async def until(is_so: Callable[[], object], seconds: float = 20.0) -> None:
     """Wait until it is so, or fail."""
     async with asyncio.timeout(seconds):
         while not is_so():
@@ -226,7 +226,7 @@ async def edge_at(redis_url: str, **settings: Any) -> AsyncIterator[Running]:
     client = redis.Redis.from_url(redis_url)
     try:
         await until(lambda: server.started)
-        async with http_client(base_url=url, timeout=10) as http:
+        async with http_client(base_url=url, timeout=60) as http:
             yield Running(app.edge, url, http, Publisher(client), server)
     finally:
         server.should_exit = True

@@ -284,5 +284,5 @@ def is_alive(pid: int) -> bool:
 
 async def chat(process: Process, owner: int = OWNER) -> httpx.Response:
     """One request on a connection of its own."""
-    async with http_client(timeout=30) as client:
+    async with http_client(timeout=60) as client:
         return await client.post(f"{process.url}{CHAT}", content=BODY, headers=bearer(owner))

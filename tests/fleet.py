@@ -101,7 +101,7 @@ def order(
     return made
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Poll until it is so."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -110,7 +110,7 @@ def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.01)
 
 
-def look_until(lane: Lane, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def look_until(lane: Lane, condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Look at the lane again and again, as its worker does, until it is so."""
 
     def looked() -> bool:
@@ -231,7 +231,7 @@ class Worker:
 
     def wait(self) -> int:
         """Its exit status, once it ended by itself."""
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)
 
     def __enter__(self) -> Self:
         return self

@@ -9,7 +9,7 @@ from wire.edges import USAGE_STREAM
 from wire.usage import Usage, decode_entry
 
 
-async def records(client: "redis.Redis", count: int, seconds: float = 5) -> list[Usage]:
+async def records(client: "redis.Redis", count: int, seconds: float = 20) -> list[Usage]:
     """Of the stream, once there are so many."""
     async with asyncio.timeout(seconds):
         while len(found := await in_stream(client)) < count:

@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 TEST_RUN = ("SLOTSERVE_", "REDIS_", "DATABASE_", "DJANGO_", "COV_")  # this process's, not bin/up's
 
 
-def eventually(ask: Callable[[], Answer], what: str, seconds: float = 20.0) -> Answer:
+def eventually(ask: Callable[[], Answer], what: str, seconds: float = 60.0) -> Answer:
     """The first true answer; fails with `what` when there is none in time."""
     deadline = time.monotonic() + seconds
     while not (answer := ask()):
@@ -73,7 +73,7 @@ class Up:
         """What it has printed since its last start."""
         return self._screen.read_text(errors="replace")
 
-    def wait_for(self, text: str, seconds: float = 30.0) -> None:
+    def wait_for(self, text: str, seconds: float = 60.0) -> None:
         """Until it has printed this."""
         try:
             eventually(lambda: text in self.screen, text, seconds)
@@ -85,12 +85,12 @@ class Up:
         assert self.process is not None
         self.process.send_signal(number)
 
-    def status(self, seconds: float = 30.0) -> int:
+    def status(self, seconds: float = 60.0) -> int:
         """Its exit status, once it has ended."""
         assert self.process is not None
         return self.process.wait(seconds)
 
-    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 30.0) -> int:
+    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 60.0) -> int:
         """Stop it in order; answers its exit status."""
         self.send(number)
         return self.status(seconds)

@@ -39,7 +39,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         }
         headers = {"Authorization": f"Bearer {tokens[ADMIN]}"}
         address = f"http://127.0.0.1:{product.ports[0]}/api/v1/"
-        with httpx.Client(base_url=address, headers=headers, timeout=20) as rest:
+        with httpx.Client(base_url=address, headers=headers, timeout=60) as rest:
             yield Stage(product, rest, tokens)
     finally:
         product.end()

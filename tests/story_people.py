@@ -18,7 +18,7 @@ from tests.running import Up, clean_environment, eventually
 ADMIN, OWNER, OTHER = "admin", "owner", "other"
 PASSWORD = "a long password of the story"
 FIRST_START_SECONDS = 300.0  # the demo model is fetched
-MODEL_SECONDS = 90.0  # until it is loaded and has written
+MODEL_SECONDS = 240.0  # until it is loaded and has written
 MODEL_MS = MODEL_SECONDS * 1000
 EVENTS = "/events/"
 OPEN_STATES = ("confirmed", "pending", "held")

@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.valkey,
     pytest.mark.process,
 ]
-QUICKLY = 1.0  # seconds; a message that is tried in vain takes six
+QUICKLY = 5.0  # seconds; a message that is tried in vain takes six
 pytest_plugins = ["tests.fleet_fixtures"]
 
 
@@ -85,7 +85,7 @@ def serves(lane: Lane, preset: Preset) -> bool:
 def test_a_booking_is_planned_loaded_and_published() -> None:
     lane, preset = builders.lane(), builders.preset()
     booking = book_now(lane, preset)
-    fleet.until(lambda: serves(lane, preset), 30)
+    fleet.until(lambda: serves(lane, preset))
     shown = part(lane)
     assert shown is not None
     assert [grant.booking_id for grant in shown.grants] == [booking.pk]
@@ -96,19 +96,19 @@ def test_a_booking_made_while_the_broker_is_down_takes_effect_when_it_is_back(
     valkey_server: ValkeyServer,
 ) -> None:
     lane, preset = builders.lane(), builders.preset()
-    fleet.until(lambda: part(lane) is not None, 30)
+    fleet.until(lambda: part(lane) is not None)
     valkey_server.stop()
     began = time.monotonic()
     book_now(lane, preset)
     assert time.monotonic() - began < QUICKLY
     assert not Runtime.objects.exists()
     valkey_server.start()
-    fleet.until(lambda: serves(lane, preset), 30)
+    fleet.until(lambda: serves(lane, preset))
 
 
 def test_ticks_leak_no_connections_to_the_database(stack: psutil.Process) -> None:
     lane = builders.lane()
-    fleet.until(lambda: part(lane) is not None, 30)
+    fleet.until(lambda: part(lane) is not None)
 
     def connections() -> int:
         database = [f for f in stack.open_files() if f.path.endswith(".sqlite3")]

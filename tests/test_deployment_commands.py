@@ -84,7 +84,7 @@ class Installation:
         words += f" --port {self.valkey} --bind 127.0.0.1 --dir {self.folder}"
         process = subprocess.Popen([shell, flag, words], stdout=subprocess.DEVNULL)
         with ended(process):
-            eventually(self.valkey_asks_for_the_password, "Valkey", 30)
+            eventually(self.valkey_asks_for_the_password, "Valkey")
             argv = Path(f"/proc/{process.pid}/cmdline").read_bytes().decode()
             assert self.secret("valkey_password") not in argv
             yield

@@ -98,7 +98,7 @@ async def test_an_end_at_any_turn_of_the_loop_leaves_nothing(
                 client.leave()
             else:
                 task.cancel()
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(30):
                 await asyncio.gather(task, return_exceptions=True)
             assert edge.in_flight == 0, turns
         await until(lambda: fake.open_connections <= 1)
@@ -115,7 +115,7 @@ async def test_a_stop_at_any_turn_answers_or_ends_the_stream(edge: Running, turn
         task = asyncio.create_task(call)
         await _for_turns(turns)
         await edge.publish(lane(upstream=None, phase="stopped", target=None))
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             await task
         assert client.sent[-1]["more_body"] is False
         text = b"".join(message.get("body", b"") for message in client.sent)
@@ -171,7 +171,7 @@ async def test_a_client_that_does_not_read_holds_the_server_back_and_no_drain_up
         writer.write(head.encode() + b"content-length: 2\r\n\r\n{}")
         await until(lambda: fake.seen and _is_held_back(fake.seen[0]))
         await edge.publish(lane(upstream=None, phase="stopped", target=None))
-        await until(lambda: fake.open_connections == 0, 1.0)
+        await until(lambda: fake.open_connections == 0)
         assert edge.in_flight == 0
         writer.close()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -87,11 +86,9 @@ async def test_a_huge_body_is_a_413_that_the_client_gets_to_read(
     headers = bearer(OWNER)
     if not is_chunked:
         headers["content-length"] = str(1600 * 65_536)
-    began = time.monotonic()
     answer = await edge.client.post(CHAT, content=flood(), headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "request_too_large")
     assert "100000 bytes" in answer.json()["error"]["message"]
-    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("show", ["bearer", "x-api-key", "basic"])

@@ -114,7 +114,7 @@ async def test_a_head_waits_for_no_body_that_is_not_there(edge: Running, method:
     async with upstreams.running(answers) as fake:
         await edge.publish(lane(upstream=upstream_at(fake.url)))
         async with (
-            asyncio.timeout(5),
+            asyncio.timeout(30),
             edge.client.stream(method, "/props", headers=bearer(OWNER)) as answer,
         ):
             assert answer.headers["content-length"] == "2"

@@ -241,7 +241,7 @@ async def test_metrics_and_ready_tell_what_is_so(edge: Running) -> None:
     assert found["slotserve_edge_waiting{lane=main}"] == 1
     outcome = "code=model_not_found,route=/v1/chat/completions,status=404"
     assert found[f"slotserve_edge_requests_total{{{outcome}}}"] == 1
-    assert 0 <= found["slotserve_edge_table_age_seconds{}"] < 5
+    assert 0 <= found["slotserve_edge_table_age_seconds{}"] < 60
     assert found["slotserve_edge_info{edge_id=edge-1}"] == 1
     ready = (await edge.client.get("/ready")).json()
     assert (ready["status"], ready["lanes"]["main"]["phase"]) == ("ready", "ready")

@@ -32,7 +32,7 @@ async def _ask(edge: Running, raw: bytes) -> httpx.Response:
 
 
 async def _ask_of(edge: Running, server: upstreams.Behaviour, **fields: Any) -> httpx.Response:
-    async with asyncio.timeout(5), upstreams.running(server) as fake:
+    async with asyncio.timeout(30), upstreams.running(server) as fake:
         await edge.publish(lane(upstream=upstream_at(fake.url)))
         return await edge.chat(**fields)
 
@@ -126,7 +126,10 @@ def _breaks_off(kind: bytes, wait: float) -> upstreams.Behaviour:
 
 @pytest.mark.parametrize("wait", [0.0, 0.1])
 async def test_a_wrong_chunk_ends_a_stream_in_an_error_event(edge: Running, wait: float) -> None:
-    async with asyncio.timeout(5), upstreams.running(_breaks_off(b"text/event-stream", wait)) as up:
+    async with (
+        asyncio.timeout(30),
+        upstreams.running(_breaks_off(b"text/event-stream", wait)) as up,
+    ):
         await edge.publish(lane(upstream=upstream_at(up.url)))
         answer = await edge.chat(stream=True)
         assert "upstream_failed" in answer.text
@@ -134,7 +137,7 @@ async def test_a_wrong_chunk_ends_a_stream_in_an_error_event(edge: Running, wait
 
 
 async def test_a_wrong_chunk_cuts_an_answer_in_one_piece(edge: Running) -> None:
-    async with asyncio.timeout(5), upstreams.running(_breaks_off(b"application/json", 0.1)) as up:
+    async with asyncio.timeout(30), upstreams.running(_breaks_off(b"application/json", 0.1)) as up:
         await edge.publish(lane(upstream=upstream_at(up.url)))
         with pytest.raises(httpx.RemoteProtocolError):
             await edge.chat()
@@ -156,7 +159,7 @@ async def test_who_closes_or_speaks_before_it_is_asked_is_no_model_server(
         writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    async with asyncio.timeout(10), server:
+    async with asyncio.timeout(30), server:
         port = server.sockets[0].getsockname()[1]
         await edge.publish(lane(upstream=upstream_at(f"http://127.0.0.1:{port}")))
         answer = await edge.chat()
@@ -172,7 +175,7 @@ async def test_hints_before_an_answer_are_no_answer(edge: Running) -> None:
 
 
 async def test_hints_and_then_silence_are_given_up(valkey_server: ValkeyServer) -> None:
-    async with edge_at(valkey_server.url, answer_seconds=0.3) as edge, asyncio.timeout(5):
+    async with edge_at(valkey_server.url, answer_seconds=0.3) as edge, asyncio.timeout(30):
         silent = _silent_after(b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n")
         async with upstreams.running(silent) as fake:
             await edge.publish(lane(upstream=upstream_at(fake.url)))

@@ -65,7 +65,7 @@ def test_it_serves_and_takes_its_leave_on_term(
     assert answer.json()["error"]["code"] == "gateway_starting"
     assert "server" not in answer.headers
     edge.send_signal(signal.SIGTERM)
-    edge.communicate(timeout=10)
+    edge.communicate(timeout=60)
     client = redis.Redis.from_url(valkey_server.url)
     payload = client.hget(EDGES, "an-edge")
     client.close()
@@ -89,7 +89,7 @@ def test_a_setting_that_cannot_be_used_is_one_sentence(
     port: int, settings: dict[str, str], words: str
 ) -> None:
     process = _start(port, **settings)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert errors.count("\n") == 1
     assert words in errors
@@ -98,7 +98,7 @@ def test_a_setting_that_cannot_be_used_is_one_sentence(
 def test_a_port_in_use_is_one_sentence(port: int) -> None:
     with socket.create_server(("127.0.0.1", port)):
         process = _start(port)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
     assert errors == (
         f"the gateway cannot start: 127.0.0.1:{port} cannot be listened on "

@@ -97,7 +97,7 @@ async def test_slots_that_edges_share_are_never_lost_nor_taken_twice() -> None:
     for task in random.sample(tasks, 15):
         await asyncio.sleep(0.001)
         task.cancel()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await asyncio.gather(*tasks, return_exceptions=True)
     assert (slots.free, slots.least, world.gate.in_flight, world.gate.waiting) == (3, 0, {}, {})
     assert len(served) >= 45
@@ -127,7 +127,7 @@ async def test_a_slot_that_was_freed_while_the_answer_was_on_its_way_is_asked_fo
     world = World(slots)
     world.hold(b="smol")
     pump = asyncio.create_task(world.gate.waiters.run())
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         assert isinstance(await admit(world.gate, turn()), Exchange)
     pump.cancel()
     await asyncio.gather(pump, return_exceptions=True)
@@ -144,7 +144,7 @@ async def test_a_slot_that_nobody_wants_any_more_is_given_back() -> None:
     pump = asyncio.create_task(world.gate.waiters.run())
     await asyncio.sleep(0)  # it asks
     waiting.cancel()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         while slots.least or not slots.free:
             await asyncio.sleep(0.001)
     pump.cancel()
@@ -156,7 +156,7 @@ async def test_nobody_asks_other_edges_for_a_slot_that_others_wait_for() -> None
     world = World(slots)
     world.hold(b="smol")
     waiting = asyncio.create_task(admit(world.gate, turn()))
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         while world.gate.waiting != {"a": 1}:
             await asyncio.sleep(0.001)
     slots.free = 1

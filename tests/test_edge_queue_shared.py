@@ -1,7 +1,6 @@
 """Queues of several edges in front of one model server."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -55,6 +54,7 @@ async def test_two_edges_fill_the_slots_of_one_server_and_never_more(edges: list
     assert counting.most == 2
 
 
+@pytest.mark.usefixtures("unswept")
 async def test_a_slot_freed_at_one_edge_lets_in_who_waits_at_the_other_at_once(
     edges: list[Running],
 ) -> None:
@@ -66,9 +66,7 @@ async def test_a_slot_freed_at_one_edge_lets_in_who_waits_at_the_other_at_once(
         second = chat(edges[1])
         await waiting(edges[1], 1)
         fake.release.set()
-        began = time.monotonic()
         assert [each.status_code for each in await asyncio.gather(first, second)] == [200, 200]
-        assert time.monotonic() - began < 0.8  # sooner than the look of each second
 
 
 async def test_both_edges_let_in_who_waited_for_a_load_and_no_more_than_the_slots(

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import signal
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -251,14 +250,13 @@ async def test_records_that_are_left_when_all_fails_are_counted(
 
 
 async def test_a_record_in_memory_is_on_the_disk_soon(
-    valkey_server: ValkeyServer, tmp_path: Path
+    valkey_server: ValkeyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a killed edge loses is what has come since."""
+    """What a killed edge loses is what has come since, not since Valkey was last tried."""
     valkey_server.stop()
+    monkeypatch.setattr(metering, "_RETRY_SECONDS", 600.0)
     async with sinking(valkey_server.url, tmp_path) as sink:
         put(sink, 0, 1)
         await until(lambda: sink.spooled_bytes)
         put(sink, 1, 2)
-        began = time.monotonic()
         await until(lambda: not sink.buffered)
-        assert time.monotonic() - began < 0.5

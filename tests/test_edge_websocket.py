@@ -213,7 +213,7 @@ async def test_what_each_side_closes_with_the_other_hears(edge: Running, echo: F
         await client.send("Hi")
         await client.recv()
         await client.close(4000, "done")
-    await until(lambda: echo.ended == [4000], 2)
+    await until(lambda: echo.ended == [4000])
     async with ws_upstream.running(ws_upstream.leaves) as fake:
         await serve(edge, fake)
         async with open_socket(edge) as client:
@@ -234,8 +234,8 @@ async def test_a_client_that_is_cut_off_ends_the_servers_side_at_once(edge: Runn
         client = await open_socket(edge)
         await until(lambda: fake.open)
         client.transport.abort()
-        await until(lambda: not fake.open, 0.5)
-        await until(lambda: edge.in_flight == 0, 0.5)
+        await until(lambda: not fake.open)
+        await until(lambda: edge.in_flight == 0)
 
 
 async def test_a_client_that_leaves_before_the_answer_leaves_nothing(edge: Running) -> None:
@@ -255,4 +255,4 @@ async def test_a_client_that_leaves_before_the_answer_leaves_nothing(edge: Runni
         assert edge.in_flight == 1
         opening.cancel()
         await asyncio.gather(opening, return_exceptions=True)
-        await until(lambda: edge.in_flight == 0, 1.0)
+        await until(lambda: edge.in_flight == 0)

@@ -70,10 +70,10 @@ async def test_an_end_at_any_turn_of_the_loop_leaves_nothing(
                 client.gone.set()
             else:
                 task.cancel()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await asyncio.gather(task, return_exceptions=True)
             assert edge.in_flight == 0, turns
-        await until(lambda: not fake.open, 5)
+        await until(lambda: not fake.open)
 
 
 async def test_many_sessions_at_once_leave_nothing(edge: Running) -> None:
@@ -126,7 +126,7 @@ async def test_a_session_that_was_ended_or_left_is_recorded_as_that(
 
 
 async def _records(edge: Running, count: int) -> list[Usage]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while len(found := await _in_stream(edge)) < count:
             await asyncio.sleep(0.01)
     return found

@@ -30,7 +30,7 @@ async def test_a_client_that_does_not_read_stops_the_server(edge: Running) -> No
             assert _memory() - before < 4 * 2**20
             await reader.readexactly(stopped_at * len(fake.message))
             await until(lambda: fake.sent > stopped_at)
-        await until(lambda: not fake.open, 2)
+        await until(lambda: not fake.open)
 
 
 async def test_a_server_that_does_not_read_stops_the_client(edge: Running) -> None:
@@ -43,7 +43,7 @@ async def test_a_server_that_does_not_read_stops_the_client(edge: Running) -> No
             assert not flood.done()
             fake.release.set()
             await flood
-            await until(lambda: fake.heard == 100 * 2**20, 20)
+            await until(lambda: fake.heard == 100 * 2**20)
 
 
 async def test_a_client_that_does_not_read_its_pongs_takes_no_memory(
@@ -92,7 +92,7 @@ async def test_a_client_that_has_vanished_is_noticed(
 ) -> None:
     ask_often(edge, monkeypatch, 0.1)
     async with opened(edge):
-        await until(lambda: edge.in_flight == 0, 2)
+        await until(lambda: edge.in_flight == 0)
     await until(lambda: hearing.ended == [1001])
 
 
@@ -109,7 +109,7 @@ async def test_who_speaks_is_there_until_nothing_comes_any_more(
             sent += 1
             await until(lambda: hearing.heard == sent)  # noqa: B023
         assert edge.in_flight == 1
-        await until(lambda: edge.in_flight == 0, 5)
+        await until(lambda: edge.in_flight == 0)
 
 
 async def test_a_late_pong_behind_messages_ends_no_session(
@@ -124,7 +124,7 @@ async def test_a_late_pong_behind_messages_ends_no_session(
             await _until_still(client.transport.get_write_buffer_size)
             fake.release.set()
             await flood
-            await until(lambda: fake.heard == 30 * 2**20, 20)
+            await until(lambda: fake.heard == 30 * 2**20)
 
 
 def ask_often(edge: Running, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

@@ -146,7 +146,7 @@ def _chats(metrics: str) -> float:
 async def test_no_worker_outlives_a_killed_parent(edge: Process) -> None:
     workers = edge.workers()
     edge.popen.kill()
-    await soon(lambda: not any(is_alive(pid) for pid in workers), 5)
+    await soon(lambda: not any(is_alive(pid) for pid in workers))
 
 
 async def test_a_stop_that_reaches_parent_and_workers_lets_requests_finish(

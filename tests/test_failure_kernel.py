@@ -71,7 +71,7 @@ def test_a_server_that_the_kernel_kills_fails_for_want_of_host_memory(
     with small_group() as group:
         (Path(fleet_settings.SLOTSERVE_DATA) / "memory-group").write_text(str(group))
         fleet.order(lane, fleet.preset("eats_memory"))
-        fleet.look_until(lane, fleet.is_phase(lane, "failed"), seconds=30)
+        fleet.look_until(lane, fleet.is_phase(lane, "failed"))
     runtime, failure = fleet.newest(lane), PresetFailure.objects.get(lane=lane)
     assert runtime is not None
     assert runtime.exit_status == -9

@@ -72,7 +72,7 @@ def is_taken(workers: Workers, name: str) -> None:
     """Wait until this worker takes a message."""
     before = workers.says(name, TAKEN)
     workers.send()
-    fleet.until(lambda: workers.says(name, TAKEN) > before, 30)
+    fleet.until(lambda: workers.says(name, TAKEN) > before)
 
 
 def test_the_second_takes_nothing_until_the_first_is_gone(workers: Workers) -> None:
@@ -80,14 +80,14 @@ def test_the_second_takes_nothing_until_the_first_is_gone(workers: Workers) -> N
     is_taken(workers, "first")
     host = machine()
     workers.start("second")
-    fleet.until(lambda: workers.says("second", "this worker waits") > 0, 30)
+    fleet.until(lambda: workers.says("second", "this worker waits") > 0)
     since = HostReport.objects.get().at
     while HostReport.objects.get().at < since + timedelta(seconds=2 * SILENT):
         is_taken(workers, "first")
         assert machine() == host
     # without beat, too, the first stays the host
     later = HostReport.objects.get().at + timedelta(seconds=2 * SILENT)
-    fleet.until(lambda: HostReport.objects.get().at > later, 30)
+    fleet.until(lambda: HostReport.objects.get().at > later)
     assert machine() == host
     assert workers.says("second", TAKEN) == 0
     assert workers.says("second", "this worker waits") == 1
@@ -96,7 +96,7 @@ def test_the_second_takes_nothing_until_the_first_is_gone(workers: Workers) -> N
     is_taken(workers, "second")
     assert machine() != host
     workers.start("first")
-    fleet.until(lambda: workers.says("first", "this worker waits") > 0, 30)
+    fleet.until(lambda: workers.says("first", "this worker waits") > 0)
     is_taken(workers, "second")
     assert workers.says("first", TAKEN) == 0
 
@@ -108,10 +108,10 @@ def test_a_worker_that_was_held_up_gives_way_to_who_took_its_place(workers: Work
     workers.start("second")
     first.send_signal(signal.SIGSTOP)
     try:
-        fleet.until(lambda: machine() != host, 30)
+        fleet.until(lambda: machine() != host)
     finally:
         first.send_signal(signal.SIGCONT)
-    fleet.until(lambda: workers.says("first", f"Canceling queue {QUEUE}") > 0, 30)
+    fleet.until(lambda: workers.says("first", f"Canceling queue {QUEUE}") > 0)
     taken = workers.says("first", TAKEN)
     for _ in range(5):
         is_taken(workers, "second")

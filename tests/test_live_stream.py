@@ -102,7 +102,7 @@ def cookies(user: User) -> dict[str, str]:
 @contextmanager
 def page_of(web: WebServer, user: User) -> Iterator[Page]:
     with (
-        httpx.Client(base_url=web.url, cookies=cookies(user), timeout=20) as client,
+        httpx.Client(base_url=web.url, cookies=cookies(user), timeout=60) as client,
         client.stream("GET", "/events/") as answer,
     ):
         assert answer.status_code == 200

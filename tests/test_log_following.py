@@ -95,7 +95,7 @@ def following(web: str, token: str, **query: int) -> Iterator[Follower]:
     headers = {"Authorization": f"Bearer {token}"}
     asked: dict[str, str | int] = {"follow": "true", **query}
     address = f"{web}/api/v1/lanes/demo/log/"
-    with httpx.Client(headers=headers, timeout=10) as client:
+    with httpx.Client(headers=headers, timeout=60) as client:
         with client.stream("GET", address, params=asked) as answer:
             assert answer.status_code == 200
             assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"

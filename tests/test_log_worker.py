@@ -53,7 +53,7 @@ def test_a_real_server_s_log_comes_from_its_host_while_it_runs_and_after(
         order(lane, is_wanted=True)
         run = fleet.newest(lane)
         assert run is not None
-        fleet.until(lambda: told(lane, run) is not None, 20)
+        fleet.until(lambda: told(lane, run) is not None)
         living = told(lane, run)
         order(lane, is_wanted=False)
         fleet.until(lambda: (piece := told(lane, run)) is not None and piece.is_over)

@@ -238,7 +238,7 @@ def test_of_two_planners_at_once_one_raises_the_generation(
 
 def _meet_before_writing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both planners have read the same facts before either writes."""
-    meeting = threading.Barrier(2, timeout=20)
+    meeting = threading.Barrier(2, timeout=60)
 
     def late(facts: LaneFacts, decision: Decision) -> Result:
         meeting.wait()
@@ -261,5 +261,5 @@ def _at_once(*calls: Callable[[], PlanOutcome]) -> list[PlanOutcome]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=60)
     return outcomes

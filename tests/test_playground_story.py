@@ -107,11 +107,11 @@ def wait_until_idle(url: str, key: str) -> None:
         slots = client.get(url).json()
         return bool(slots) and not any(slot["is_processing"] for slot in slots)
 
-    with httpx.Client(headers={"Authorization": key}, timeout=10) as client:
+    with httpx.Client(headers={"Authorization": key}, timeout=60) as client:
         eventually(is_idle, "the server has stopped")
 
 
 def wait_until_refused(url: str, key: str) -> None:
     """The session's token is known no more."""
-    with httpx.Client(headers={"Authorization": key}, timeout=10) as client:
+    with httpx.Client(headers={"Authorization": key}, timeout=60) as client:
         eventually(lambda: client.get(url).status_code == 401, "the token is refused")

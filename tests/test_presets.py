@@ -192,7 +192,7 @@ def test_of_two_saves_at_once_with_one_alias_one_is_refused() -> None:
     start = Barrier(2)
 
     def save_one(slug: str) -> SavedPreset | Refusal:
-        start.wait(timeout=10)
+        start.wait(timeout=60)
         try:
             return save_preset(slug=slug, model_file=file, aliases=["shared"], actor=actor)
         finally:

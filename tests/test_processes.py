@@ -42,7 +42,7 @@ def test_a_zombie_is_dead(sleeper: "subprocess.Popen[bytes]") -> None:
 def test_age_grows_from_the_start(sleeper: "subprocess.Popen[bytes]") -> None:
     found = processes.stat(sleeper.pid)
     assert found is not None
-    assert 0 <= processes.age_seconds(found.ticks) < 5
+    assert 0 <= processes.age_seconds(found.ticks) < 120
 
 
 def test_a_name_with_brackets_and_spaces_is_read_right() -> None:
@@ -92,4 +92,4 @@ def test_another_process_with_the_same_number_is_not_signalled(
     assert not ending.send(replace(found, ticks=found.ticks - 1), signal.SIGKILL)
     assert sleeper.poll() is None
     assert ending.send(found, signal.SIGKILL)
-    assert sleeper.wait(timeout=10) == -signal.SIGKILL
+    assert sleeper.wait(timeout=60) == -signal.SIGKILL

@@ -105,7 +105,7 @@ async def test_a_client_that_leaves_ends_the_model_server_s_work(proxy: Before) 
     async with asyncio.timeout(60), served(proxy, upstreams.streams_for_ever) as server:
         async with proxy.client() as client, client.stream("POST", CHAT, json=STREAM) as answer:
             await anext(answer.aiter_lines())
-        await until(lambda: server.closed_by_peer == 1, 20)
+        await until(lambda: server.closed_by_peer == 1)
 
 
 async def test_a_client_that_leaves_before_the_answer_ends_it_too(proxy: Before) -> None:
@@ -115,10 +115,10 @@ async def test_a_client_that_leaves_before_the_answer_ends_it_too(proxy: Before)
         proxy.client() as client,
     ):
         asking = asyncio.create_task(client.post(CHAT, json=STREAM))
-        await until(lambda: server.seen, 20)
+        await until(lambda: server.seen)
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
-        await until(lambda: server.closed_by_peer == 1, 20)
+        await until(lambda: server.closed_by_peer == 1)
 
 
 async def status_of_announced(proxy: Before, length: int) -> int:

@@ -125,7 +125,7 @@ def test_each_stored_table_is_announced() -> None:
         listener.subscribe(TABLE_CHANNEL)
         listener.get_message(timeout=1)
         publish.publish()
-        message = listener.get_message(timeout=5)
+        message = listener.get_message(timeout=30)
         assert message is not None
         assert message["data"] == str(head().version).encode()
     finally:

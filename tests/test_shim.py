@@ -63,7 +63,7 @@ class Shim:
 
     def run(self, code: str, **changes: Any) -> int:
         """Start it and wait for its exit status."""
-        return self.start(self.order(code, **changes)).wait(timeout=10)
+        return self.start(self.order(code, **changes)).wait(timeout=60)
 
     def record(self) -> dict[str, Any]:
         """What it wrote down."""
@@ -96,7 +96,7 @@ def shim(tmp_path: Path) -> Iterator[Shim]:
 
 @pytest.mark.parametrize("text", [b"", b"{", b'{"argv": ["true"'])
 def test_half_an_order_does_nothing(shim: Shim, text: bytes) -> None:
-    assert shim.start(text).wait(timeout=10) == 64
+    assert shim.start(text).wait(timeout=60) == 64
     assert list(shim.folder.iterdir()) == []
 
 
@@ -124,7 +124,7 @@ def test_a_signal_is_recorded_as_minus_its_number(shim: Shim) -> None:
     child = shim.started_server()
     fleet.until(lambda: "pid" in shim.record())
     os.kill(shim.record()["pid"], signal.SIGKILL)
-    assert child.wait(timeout=10) == 0
+    assert child.wait(timeout=60) == 0
     assert shim.record()["exit_status"] == -9
 
 
@@ -209,7 +209,7 @@ def test_a_closed_terminal_does_not_end_it(shim: Shim, number: int) -> None:
     os.kill(child.pid, number)
     assert child.poll() is None
     child.send_signal(signal.SIGTERM)
-    assert child.wait(timeout=10) == 0
+    assert child.wait(timeout=60) == 0
     assert shim.record()["exit_status"] == -15
 
 
@@ -218,7 +218,7 @@ def test_the_server_hears_signals_that_its_shim_lets_pass(shim: Shim) -> None:
     child = shim.started_server(code)
     assert shim.log().startswith("True")
     child.send_signal(signal.SIGTERM)
-    child.wait(timeout=10)
+    child.wait(timeout=60)
 
 
 def test_the_log_is_turned_over_at_its_limit(shim: Shim) -> None:

@@ -111,7 +111,7 @@ def members(up: Up) -> Iterator[Callable[[str], Member]]:
         token = manage(up.data, "create_token", name, "--create-user").strip()
         web, gateway = (f"http://127.0.0.1:{port}" for port in up.ports)
         headers = {"Authorization": f"Bearer {token}"}
-        rest = httpx.Client(base_url=f"{web}/api/v1/", headers=headers, timeout=20)
+        rest = httpx.Client(base_url=f"{web}/api/v1/", headers=headers, timeout=60)
         models = openai.OpenAI(base_url=f"{gateway}/v1", api_key=token, max_retries=0, timeout=60)
         opened.extend([rest, models])
         return Member(rest, models)

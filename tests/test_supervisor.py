@@ -25,7 +25,7 @@ def test_an_ordered_server_becomes_ready_and_its_load_is_recorded(lane: Lane) ->
     assert runtime.pid in fleet.servers(lane.pk)
     load = LoadRecord.objects.get(lane=lane)
     assert load.succeeded
-    assert 0 < load.seconds < 10
+    assert 0 < load.seconds < 120
     assert list(LaneEvent.objects.filter(lane=lane).values_list("kind", flat=True)) == [
         "ready",
         "starting",

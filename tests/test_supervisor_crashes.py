@@ -186,7 +186,7 @@ def test_two_workers_for_one_host_start_one_server(lane: Lane) -> None:
     with fleet.Worker(lane), fleet.Worker(lane):
         for _ in range(4):
             made = fleet.order(lane, fleet.preset())
-            fleet.until(fleet.is_phase(lane, "ready", made.generation), 20)
+            fleet.until(fleet.is_phase(lane, "ready", made.generation))
     assert len(fleet.starts(lane)) == 4
     assert len(fleet.servers(lane.pk)) == 1
 

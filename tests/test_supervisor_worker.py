@@ -56,17 +56,17 @@ def test_one_look_leads_to_a_ready_server(lane: Lane, run_worker: RunWorker, ask
     fleet.order(lane, builders.preset())
     with run_worker():
         ask()
-        fleet.until(fleet.is_phase(lane, "ready"), 30)
+        fleet.until(fleet.is_phase(lane, "ready"))
         made = fleet.order(lane, None)
         ask()
-        fleet.until(fleet.is_phase(lane, "stopped"), 30)
+        fleet.until(fleet.is_phase(lane, "stopped"))
     assert made.generation == 2
     assert not fleet.servers(lane.pk)
 
 
 def test_its_servers_are_not_stopped_under_it(lane: Lane, run_worker: RunWorker, ask: Work) -> None:
     with run_worker() as worker:
-        fleet.until(lambda: bool(living_worker()), 30)
+        fleet.until(lambda: bool(living_worker()))
         assert living_worker() == str(worker.pid)
         with pytest.raises(CommandError, match="stop it first"):
             call_command("stop_servers")
@@ -78,7 +78,7 @@ def test_a_killed_server_is_seen_at_once(lane: Lane, run_worker: RunWorker, ask:
     fleet.order(lane, builders.preset())
     with run_worker():
         ask()
-        fleet.until(fleet.is_phase(lane, "ready"), 30)
+        fleet.until(fleet.is_phase(lane, "ready"))
         first = fleet.newest(lane)
         assert first is not None
         assert first.pid is not None
@@ -96,13 +96,13 @@ def test_a_killed_workers_successor_adopts_its_server(
     fleet.order(lane, builders.preset())
     with run_worker() as worker:
         ask()
-        fleet.until(fleet.is_phase(lane, "ready"), 30)
+        fleet.until(fleet.is_phase(lane, "ready"))
         worker.kill()
         worker.wait()
     adopted = fleet.servers(lane.pk)
     with run_worker():
         fleet.order(lane, None)
         ask()
-        fleet.until(fleet.is_phase(lane, "stopped"), 30)
+        fleet.until(fleet.is_phase(lane, "stopped"))
     assert len(adopted) == 1
     assert not fleet.processes_of(records.installation_id())

@@ -53,13 +53,13 @@ def test_a_worker_with_a_tick_for_later_outlives_its_broker(
 ) -> None:
     builders.host()
     ask(valkey, delay=60)
-    fleet.until(lambda: ticks.valkey().hlen(UNACKED) == 1, 30)
+    fleet.until(lambda: ticks.valkey().hlen(UNACKED) == 1)
     valkey_server.stop()
-    fleet.until(lambda: "Connection to broker lost" in log.read_text(), 30)
+    fleet.until(lambda: "Connection to broker lost" in log.read_text())
     valkey_server.start()
     ticks.valkey().set(TAKEN_UP, "1")
     ask(valkey)
-    fleet.until(lambda: not ticks.valkey().exists(TAKEN_UP), 30)
+    fleet.until(lambda: not ticks.valkey().exists(TAKEN_UP))
     assert worker.poll() is None
     for unwanted in ("Traceback", "DeprecationWarning", "Unrecoverable"):
         assert unwanted not in log.read_text()

@@ -65,7 +65,7 @@ async def refused(edge: Running, path: str = "/v1/realtime", **options: Any) -> 
 
 async def closed(client: ClientConnection) -> tuple[int, str]:
     """Code and reason of the close that ends this session."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         with contextlib.suppress(ConnectionClosed):
             while True:
                 await client.recv()
@@ -90,7 +90,7 @@ def frame(kind: int, data: bytes = b"") -> bytes:
 
 async def until_counted(edge: Running, generation: int, in_flight: int) -> None:
     """Wait until the hosts read this of the edge."""
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(30):
         while True:
             report = await edge.report()
             if report and report.lanes.get("main") == LaneCount(generation, in_flight):
