@@ -74,7 +74,7 @@ class Worker:
     def stop(self) -> None:
         """Take none any more."""
         self._stopped.set()
-        self._thread.join(10)
+        self._thread.join(60)
         self._app.close()
 
     def _work(self) -> None:

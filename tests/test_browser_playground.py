@@ -109,12 +109,12 @@ def test_stop_closes_the_stream_and_keeps_what_came(page: Page, gateway: FakeGat
     expect(talk).to_contain_text("Once upon")
     page.keyboard.press("Escape")
     expect(talk).to_contain_text("Stopped.")
-    assert gateway.left.wait(10)
+    assert gateway.left.wait(60)
     gateway.left.clear()
     ask(page, "More")
     expect(talk).to_contain_text("Again")
     page.get_by_role("button", name="Stop").click()
-    assert gateway.left.wait(10)
+    assert gateway.left.wait(60)
     expect(page.get_by_role("button", name="Send")).to_be_visible()
     assert gateway.bodies[1]["messages"][1] == {"role": "assistant", "content": "Once upon"}
 

@@ -53,7 +53,7 @@ class Page:
         below = self._answer.extensions["network_stream"].get_extra_info("socket")
         with suppress(OSError):
             below.shutdown(socket.SHUT_RDWR)
-        self.thread.join(10)
+        self.thread.join(60)
 
     def _read(self) -> None:
         name = ""

@@ -46,7 +46,7 @@ def web(lane: Lane) -> Iterator[str]:
     host, port = server.servers[0].sockets[0].getsockname()
     yield f"http://{host}:{port}"
     server.should_exit = True
-    thread.join(10)
+    thread.join(60)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ class Follower:
 
     def until_end(self) -> None:
         """Wait for the end of the stream."""
-        self._thread.join(10)
+        self._thread.join(60)
         assert self.has_ended
 
     def _read(self) -> None:
@@ -86,7 +86,7 @@ class Follower:
             pass  # the test has left
 
     def join(self) -> None:
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 @contextmanager

@@ -236,7 +236,7 @@ def test_last_words_are_read_after_the_process_is_forgotten(
 
     class SlowLog(RotatingLog):
         def __enter__(self) -> Self:
-            may_read.wait(10)
+            may_read.wait(60)
             return super().__enter__()
 
     monkeypatch.setattr(shim_module, "RotatingLog", SlowLog)
@@ -248,7 +248,7 @@ def test_last_words_are_read_after_the_process_is_forgotten(
     del process
     gc.collect()
     may_read.set()
-    reader.join(10)
+    reader.join(60)
     assert read_tail(str(tmp_path / "7.log"), 1000) == "out of memory\n"
 
 

@@ -74,7 +74,7 @@ def test_model_servers_end_too_when_the_folder_was_deleted_and_made_anew(up: Up)
         up.data.mkdir()
         (up.data / "installation-id").write_text("another")
         assert up.stop() == 0
-        assert server.wait(10) == -signal.SIGTERM
+        assert server.wait(60) == -signal.SIGTERM
     finally:
         server.kill()
         server.wait()

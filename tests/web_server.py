@@ -47,7 +47,7 @@ class WebServer:
     def stop(self) -> None:
         """As by TERM."""
         self.server.should_exit = True
-        self._thread.join(10)
+        self._thread.join(60)
         for thread in threading.enumerate():  # they close their database connections, then end
             if thread.name.startswith(("ThreadPoolExecutor", "live")):
                 thread.join(2)
