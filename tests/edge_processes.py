@@ -19,6 +19,7 @@ import psutil
 import redis.asyncio as redis
 
 from tests.edge_harness import OWNER, Publisher, bearer, http_client, key_of
+from tests.ports import free_port
 from wire.edges import EDGES, EdgeReport, decode_report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,13 +39,6 @@ async def soon(is_so: Callable[[], object], seconds: float = START_SECONDS) -> N
     async with asyncio.timeout(seconds):
         while not is_so():
             await asyncio.sleep(0.01)
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        number: int = taken.getsockname()[1]
-        return number
 
 
 @dataclass

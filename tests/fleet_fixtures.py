@@ -1,7 +1,5 @@
 """Fixtures of tests that start model servers; each checks that nothing is left behind."""
 
-import contextlib
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,30 +10,19 @@ from pytest_django import Settings
 from lanes import records, watch
 from lanes.engines import registry
 from lanes.stopping import stop_all
-from tests import fleet
-
-
-@pytest.fixture(scope="session")
-def first_port() -> Iterator[int]:
-    """Of 199 ports that are this test run's alone: others on this machine pass them over."""
-    with contextlib.ExitStack() as held:
-        for port in range(22000, 30000, 200):
-            with contextlib.suppress(OSError):
-                held.enter_context(socket.create_server(("127.0.0.1", port)))
-                break
-        else:
-            pytest.fail("forty test runs at once")
-        yield port + 1
+from tests import fleet, ports
 
 
 @pytest.fixture
 def fleet_settings(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_port: int
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Settings]:
     """A data folder of its own, the fake engine, short limits; afterwards no process is left."""
     settings.SLOTSERVE_DATA = tmp_path
     settings.SLOTSERVE_HOST_KEY = "test-host"
-    settings.SLOTSERVE_PORT_FIRST, settings.SLOTSERVE_PORT_LAST = first_port, first_port + 198
+    model_servers = ports.of_model_servers()
+    settings.SLOTSERVE_PORT_FIRST = model_servers[0]
+    settings.SLOTSERVE_PORT_LAST = model_servers[-1]
     settings.SLOTSERVE_DRAIN_SECONDS = 1.0
     settings.SLOTSERVE_STOP_TIMEOUT_SECONDS = 2.0
     settings.SLOTSERVE_LOAD_TIMEOUT_SECONDS = 20.0

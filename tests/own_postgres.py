@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 OPTIONS = "-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
 
@@ -53,13 +54,10 @@ def running() -> Iterator[Cluster]:
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not found:
         pytest.skip("NOT TESTED: PostgreSQL's programs are not in /usr/lib/postgresql")
-    with tempfile.TemporaryDirectory(prefix="ss-pg-") as folder, socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = int(taken.getsockname()[1])
-        taken.close()
+    with tempfile.TemporaryDirectory(prefix="ss-pg-") as folder:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres")
-        cluster = Cluster(found[-1], Path(folder), port)
+        cluster = Cluster(found[-1], Path(folder), free_port())
         cluster.run("initdb", "-U", "slotserve", "-A", "trust", "--locale=C.UTF-8")
         cluster.start()
         try:

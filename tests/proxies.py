@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from slotserve.stack.parts import ROOT
-from tests.edge_processes import free_port
+from tests.ports import free_port
 from tests.running import eventually
 
 EXAMPLES = ROOT / "docs" / "proxies"

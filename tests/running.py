@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from typing import TypeVar
 import psutil
 
 from slotserve.stack.parts import ROOT
+from tests.ports import free_port, of_model_servers
 
 Answer = TypeVar("Answer")
 TEST_RUN = ("SLOTSERVE_", "REDIS_", "DATABASE_", "DJANGO_", "COV_")  # this process's, not bin/up's
@@ -30,14 +30,6 @@ def eventually(ask: Callable[[], Answer], what: str, seconds: float = 60.0) -> A
     return answer
 
 
-def free_ports() -> tuple[int, int]:
-    """Two ports that nobody listens on now."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
-
-
 def clean_environment(**more: str) -> dict[str, str]:
     """This process's environment without what belongs to the test run, and with some more."""
     return {k: v for k, v in os.environ.items() if not k.startswith(TEST_RUN)} | more
@@ -48,7 +40,7 @@ class Up:
 
     def __init__(self, data: Path, *command: str, **environment: str) -> None:
         self.data = data
-        self.ports = free_ports()
+        self.ports = free_port(), free_port()
         self._command = command or (sys.executable, "-m", "tests.tiny_stack")
         self._environment = environment
         self._screen = data.with_suffix(".screen")
@@ -61,12 +53,17 @@ class Up:
             self.process = subprocess.Popen(
                 [*self._command, "--data", str(self.data), *ports, *flags],
                 cwd=ROOT,
-                env=clean_environment(**self._environment),
+                env=clean_environment(**self._model_ports() | self._environment),
                 stdin=subprocess.DEVNULL,
                 stdout=screen,
                 stderr=subprocess.STDOUT,
             )
         return self
+
+    @staticmethod
+    def _model_ports() -> dict[str, str]:
+        ports = of_model_servers()
+        return {"SLOTSERVE_PORT_FIRST": str(ports[0]), "SLOTSERVE_PORT_LAST": str(ports[-1])}
 
     @property
     def screen(self) -> str:

@@ -24,7 +24,7 @@ from tests.containers import (
     order_of,
     until,
 )
-from tests.test_llama_runner import free_port
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 

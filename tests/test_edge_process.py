@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from tests.conftest import ValkeyServer
+from tests.ports import free_port
 from wire.edges import EDGES, decode_report
 
 pytestmark = [pytest.mark.valkey, pytest.mark.process]
@@ -33,9 +34,7 @@ def _start(port: int, **settings: str) -> "subprocess.Popen[str]":
 
 @pytest.fixture
 def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        number: int = taken.getsockname()[1]
-        return number
+    return free_port()
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 from gateway.edge.tail import StreamTail, tail_for
 from gateway.edge.token_counts import TokenCounts
 from lanes.engines.base import ServerSpec
-from tests.test_llama_runner import HEADERS, KEY, LLAMA, Served, free_port
+from tests.ports import free_port
+from tests.test_llama_runner import HEADERS, KEY, LLAMA, Served
 
 pytestmark = pytest.mark.process
 MESSAGES = [{"role": "user", "content": "Say hi"}]

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,19 +20,13 @@ from lanes.engines.llama_cpp import SOURCE_FOLDER
 from lanes.engines.registry import engine
 from lanes.failures.causes import Evidence
 from lanes.failures.reading import read_cause
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 KEY = "the-server-s-own-key"
 LLAMA = engine("llama.cpp")
 HEADERS = {"Authorization": f"Bearer {KEY}"}
 Serve = Callable[..., "Served"]
-
-
-def free_port() -> int:
-    """A port that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Served:

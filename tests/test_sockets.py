@@ -12,6 +12,7 @@ import pytest
 
 from lanes import processes, sockets
 from tests import fleet
+from tests.ports import free_port
 
 pytestmark = pytest.mark.process
 LISTEN = "import socket, time; s = socket.create_server(('127.0.0.1', {port})); time.sleep(60)"
@@ -30,12 +31,6 @@ def server(port: int = 0) -> Iterator[processes.Stat]:
             yield found
         finally:
             child.kill()
-
-
-def free_port() -> int:
-    """A port that nobody has."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 def test_a_port_is_its_listener_s_alone() -> None:
