@@ -59,6 +59,7 @@
   let leftAt = -SENT_MS;
   const isBeingLeft = () => Date.now() - leftAt < SENT_MS;
   window.addEventListener("submit", (event) => { if (!event.defaultPrevented) leftAt = Date.now(); });
+  window.addEventListener("pageshow", () => { leftAt = -SENT_MS; }); // by going back to it
   document.addEventListener("htmx:beforeOnLoad", function (event) {
     if (isBeingLeft() && event.detail.requestConfig.verb === "get") event.preventDefault();
   });
