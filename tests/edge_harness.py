@@ -191,7 +191,7 @@ class Running:
 
 def http_client(**options: Any) -> httpx.AsyncClient:
     """A client that reads no certificates, which takes 50 ms: there is no TLS here."""
-    return httpx.AsyncClient(verify=False, **options)
+    return httpx.AsyncClient(verify=False, **{"timeout": 60} | options)
 
 
 async def until(is_so: Callable[[], object], seconds: float = 20.0) -> None:

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator
 
 SIZE = 200
-BLOCKS = range(10_000, 32_000, SIZE)
+BLOCKS = range(10_000, 18_000, SIZE)  # then come those of an installation's own
 _held: list[socket.socket] = []  # each block's first port, as long as this process lives
 
 
@@ -32,7 +32,10 @@ def of_model_servers() -> range:
 
 def free_port() -> int:
     """One that nobody listens on, and that was not given for long."""
-    return next(port for port in itertools.islice(_others(), SIZE) if _is_free(port))
+    tried = itertools.islice(_others(), SIZE - 1)
+    found = next((port for port in tried if _is_free(port)), None)
+    assert found is not None, "somebody listens on each port of this process"
+    return found
 
 
 @functools.cache

@@ -1,6 +1,5 @@
 """A real worker and a real beat: bookings take effect, at once and after the broker was away."""
 
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -28,7 +27,6 @@ pytestmark = [
     pytest.mark.valkey,
     pytest.mark.process,
 ]
-QUICKLY = 5.0  # seconds; a message that is tried in vain takes six
 pytest_plugins = ["tests.fleet_fixtures"]
 
 
@@ -98,9 +96,7 @@ def test_a_booking_made_while_the_broker_is_down_takes_effect_when_it_is_back(
     lane, preset = builders.lane(), builders.preset()
     fleet.until(lambda: part(lane) is not None)
     valkey_server.stop()
-    began = time.monotonic()
     book_now(lane, preset)
-    assert time.monotonic() - began < QUICKLY
     assert not Runtime.objects.exists()
     valkey_server.start()
     fleet.until(lambda: serves(lane, preset))

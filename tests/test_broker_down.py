@@ -1,6 +1,5 @@
 """Without a broker: services answer at once, and the next beat after its return does the work."""
 
-import time
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -18,7 +17,6 @@ from tests.conftest import ValkeyServer
 from wire.edges import TABLE_PARTS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.valkey]
-QUICKLY = 5.0  # seconds; a message that is tried in vain takes six
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +29,14 @@ def part(name: str) -> bytes:
     payload = ticks.valkey().hget(TABLE_PARTS, name)
     assert isinstance(payload, bytes)
     return payload
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses before a message is tried again: six seconds of them, were they not turned off."""
+    made: list[float] = []
+    monkeypatch.setattr("kombu.utils.functional.sleep", made.append)
+    return made
 
 
 def book() -> Booking:
@@ -47,12 +53,11 @@ def book() -> Booking:
 
 
 def test_a_booking_answers_at_once_and_takes_effect_when_the_broker_is_back(
-    valkey_server: ValkeyServer,
+    valkey_server: ValkeyServer, waits: list[float]
 ) -> None:
     valkey_server.stop()
-    began = time.monotonic()
     booking = book()
-    assert time.monotonic() - began < QUICKLY
+    assert waits == []
     assert not Order.objects.exists()
     valkey_server.start()
     tasks.beat()
@@ -61,7 +66,7 @@ def test_a_booking_answers_at_once_and_takes_effect_when_the_broker_is_back(
 
 
 def test_a_token_revoked_without_a_broker_is_gone_when_it_is_back(
-    valkey_server: ValkeyServer,
+    valkey_server: ValkeyServer, waits: list[float]
 ) -> None:
     made = tokens.create_token(
         owner=builders.person(), name="n", scopes=["inference"], lanes=[], expires_at=None
@@ -70,17 +75,15 @@ def test_a_token_revoked_without_a_broker_is_gone_when_it_is_back(
     tasks.beat()
     assert decode_tokens(part("tokens"))
     valkey_server.stop()
-    began = time.monotonic()
     assert tokens.revoke(made[0], actor=builders.person()) is None
-    assert time.monotonic() - began < QUICKLY
+    assert waits == []
     valkey_server.start()
     tasks.beat()
     assert not decode_tokens(part("tokens"))
 
 
-def test_a_beat_without_a_broker_ends_soon(valkey_server: ValkeyServer) -> None:
+def test_a_beat_without_a_broker_ends_soon(valkey_server: ValkeyServer, waits: list[float]) -> None:
     builders.host()
     valkey_server.stop()
-    began = time.monotonic()
     tasks.beat()
-    assert time.monotonic() - began < 20
+    assert waits == []

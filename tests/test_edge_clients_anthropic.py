@@ -172,7 +172,7 @@ async def test_a_load_is_waited_for_as_long_as_the_gateway_says(edge: Running) -
         refused_at = time.monotonic()
         await edge.publish(lane(upstream=upstream_at(fake.url)))
         assert (await asking).stop_reason == "end_turn"
-    assert time.monotonic() - refused_at > 0.9
+    assert 0.9 < time.monotonic() - refused_at < 20
 
 
 async def test_a_server_that_dies_mid_stream_is_an_error_of_the_client(

@@ -196,7 +196,7 @@ async def test_a_load_is_waited_for_as_long_as_the_gateway_says(edge: Running) -
         refused_at = time.monotonic()
         await edge.publish(lane(upstream=upstream_at(fake.url)))
         assert await asking == "Hello there"
-    assert time.monotonic() - refused_at > 0.9
+    assert 0.9 < time.monotonic() - refused_at < 20
     assert fake.seen[0].header("x-stainless-retry-count") == "1"
 
 

@@ -250,7 +250,9 @@ async def test_a_killed_edge_s_records_are_sent_by_the_next(
         with edge_process(valkey_server.url, settings=settings) as edge:
             await edge.is_ready()
             valkey_server.stop()
-            async with httpx.AsyncClient(base_url=edge.url, headers=bearer(OWNER)) as client:
+            async with httpx.AsyncClient(
+                base_url=edge.url, headers=bearer(OWNER), timeout=60
+            ) as client:
                 for _ in range(50):
                     await client.post("/v1/chat/completions", json={"model": "nope"})
             await until(lambda: _lines(tmp_path) == 50)

@@ -49,7 +49,10 @@ def _until_up(port: int) -> None:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         try:
-            if httpx.get(f"http://127.0.0.1:{port}/health", verify=False).status_code == 200:
+            if (
+                httpx.get(f"http://127.0.0.1:{port}/health", verify=False, timeout=60).status_code
+                == 200
+            ):
                 return
         except httpx.TransportError:
             time.sleep(0.02)

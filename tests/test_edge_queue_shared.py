@@ -10,6 +10,7 @@ from tests.conftest import ValkeyServer
 from tests.edge_company import edges_at
 from tests.edge_harness import Running, until
 from tests.waiting_cast import chat, loading, ready, waiting
+from wire.edges import FREED_PREFIX
 
 pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
@@ -65,6 +66,10 @@ async def test_a_slot_freed_at_one_edge_lets_in_who_waits_at_the_other_at_once(
         await until(lambda: len(fake.seen) == 1)
         second = chat(edges[1])
         await waiting(edges[1], 1)
+        client = edges[1].publisher.client
+        async with asyncio.timeout(30):
+            while len(await client.pubsub_channels(FREED_PREFIX + "*")) < 2:  # both hear of it
+                await asyncio.sleep(0.01)
         fake.release.set()
         assert [each.status_code for each in await asyncio.gather(first, second)] == [200, 200]
 

@@ -187,6 +187,7 @@ async def test_a_limit_of_a_token_is_one_for_all_edges(
     refilled = 1 + (time.monotonic() - began) / 2
     served = [answer for answer in answers if answer.status_code == 200]
     refused = [answer for answer in answers if answer.status_code == 429]
+    assert served
     assert 30 <= len(served) <= 30 + refilled or any(map(is_divided, edges))
     assert len(served) + len(refused) == 60
     assert {answer.json()["error"]["code"] for answer in refused} == {"rate_limited"}
@@ -220,18 +221,21 @@ async def _let_in(edge: Process, fake: upstreams.FakeServer) -> asyncio.Task[htt
     """A request that the model server has. On a busy machine an edge that hears of Valkey too late
     has its share alone for a moment, and refuses what is more."""
     before = fake.open_connections
-    while True:
-        request = asyncio.create_task(chat(edge))
-        await soon(lambda: fake.open_connections > before or request.done())  # noqa: B023
-        if not request.done():
-            return request
+    async with asyncio.timeout(60):
+        while True:
+            request = asyncio.create_task(chat(edge))
+            await soon(lambda: fake.open_connections > before or request.done())  # noqa: B023
+            if not request.done():
+                return request
+            assert (await request).status_code == 429
+            assert is_divided(edge)
 
 
 def _excess(edges: list[Process]) -> float:
     """Requests beyond the slots, as the edges tell Prometheus."""
     total = 0.0
     for edge in edges:
-        text = httpx.get(f"{edge.url}/metrics", verify=False).text
+        text = httpx.get(f"{edge.url}/metrics", verify=False, timeout=60).text
         lines = (line for line in text.splitlines() if "slots_excess" in line and line[0] != "#")
         total += sum(float(line.rpartition(" ")[2]) for line in lines)
     return total

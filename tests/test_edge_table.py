@@ -205,8 +205,9 @@ async def test_a_new_table_is_in_force_long_before_the_next_look(
     monkeypatch.setattr(holder, "READ_EVERY_SECONDS", 600.0)
     async with edge_at(valkey_server.url) as edge:
         listeners = edge.publisher.client.pubsub_numsub
-        while not (await listeners(TABLE_CHANNEL))[0][1]:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(30):
+            while not (await listeners(TABLE_CHANNEL))[0][1]:
+                await asyncio.sleep(0.01)
         await edge.publish(lane())  # waits until the edge has it
 
 

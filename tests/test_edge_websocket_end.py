@@ -56,7 +56,7 @@ async def test_a_drain_waits_for_a_session_and_ends_it_at_its_end(
         await until_counted(edge, 2, 1)
         assert await refused(edge) == (503, "model_switching")
         code, reason = await closed(client)
-        assert time.monotonic() - began > 0.35
+        assert 0.35 < time.monotonic() - began < 30
     assert (code, reason.partition(":")[0]) == (1012, "model_switching")
     await until(lambda: hearing.ended == [1012])
     await until_counted(edge, 2, 0)

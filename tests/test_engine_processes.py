@@ -87,7 +87,7 @@ def ask(runtime: Runtime, path: str, key: str = "", **body: Any) -> httpx.Respon
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     if body:
         return httpx.post(url, json=body, headers=headers)
-    return httpx.get(url, headers=headers)
+    return httpx.get(url, headers=headers, timeout=60)
 
 
 def command_line(runtime: Runtime) -> str:

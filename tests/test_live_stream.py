@@ -181,7 +181,7 @@ def test_only_administrators_are_told_of_hosts(web: WebServer) -> None:
 
 
 def test_strangers_are_not_let_in(web: WebServer) -> None:
-    assert httpx.get(f"{web.url}/events/").status_code == 401
+    assert httpx.get(f"{web.url}/events/", timeout=60).status_code == 401
 
 
 def test_more_than_can_be_fed_are_sent_away(

@@ -93,14 +93,14 @@ def test_health_turns_from_503_to_200_without_a_key(serve: Serve, demo_model: Pa
 
 def test_the_protected_path_wants_the_key_and_the_key_is_not_in_argv(ready: Served) -> None:
     path = f"{ready.url}{LLAMA.protected_path}"
-    assert httpx.get(path).status_code == 401
-    assert httpx.get(path, headers={"Authorization": "Bearer other"}).status_code == 401
-    assert httpx.get(path, headers=HEADERS).status_code == 200
+    assert httpx.get(path, timeout=60).status_code == 401
+    assert httpx.get(path, headers={"Authorization": "Bearer other"}, timeout=60).status_code == 401
+    assert httpx.get(path, headers=HEADERS, timeout=60).status_code == 200
     assert KEY not in " ".join(psutil.Process(ready.process.pid).cmdline())
 
 
 def test_the_arguments_are_in_force(ready: Served) -> None:
-    props = httpx.get(f"{ready.url}/props", headers=HEADERS).json()
+    props = httpx.get(f"{ready.url}/props", headers=HEADERS, timeout=60).json()
     assert props["total_slots"] == 2
     assert props["default_generation_settings"]["n_ctx"] == 512
     assert props["model_alias"] == "smol"

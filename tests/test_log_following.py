@@ -177,7 +177,7 @@ def test_only_so_many_are_followed_at_once(
     monkeypatch.setattr(log_following, "MOST_STREAMS", 0)
     log_world.run(lane)
     headers = {"Authorization": f"Bearer {token}"}
-    answer = httpx.get(f"{web}/api/v1/lanes/demo/log/?follow=true", headers=headers)
+    answer = httpx.get(f"{web}/api/v1/lanes/demo/log/?follow=true", headers=headers, timeout=60)
     assert (answer.status_code, answer.json()["code"]) == (503, "busy")
     assert "are being followed here" in answer.json()["detail"]
 

@@ -206,7 +206,9 @@ def test_no_log_has_a_path_that_opens_something(name: str, tmp_path: Path) -> No
             place = urlsplit(api)
             host = f"gpu.example.org:{place.port}"
             here = f"{place.scheme}://127.0.0.1:{place.port}"
-            with httpx.Client(base_url=here, headers={"host": host}, verify=False) as client:
+            with httpx.Client(
+                base_url=here, headers={"host": host}, verify=False, timeout=60
+            ) as client:
                 for path in (*SECRET_PATHS, "/bookings/"):
                     assert client.get(path, headers={"referer": "https://x/"}).status_code == 502
     except NotInstalledError as error:

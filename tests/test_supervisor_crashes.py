@@ -31,7 +31,7 @@ def test_a_worker_killed_while_it_starts_a_server(lane: Lane, moment: str) -> No
     with fleet.Worker(lane, die_at=moment) as worker:
         assert worker.wait() == -9
     assert Runtime.objects.get(lane=lane).phase == "starting"
-    fleet.look_until(lane, fleet.is_phase(lane, "ready", made.generation), 20)
+    fleet.look_until(lane, fleet.is_phase(lane, "ready", made.generation))
     assert len(fleet.servers(lane.pk)) == 1
     assert not PresetFailure.objects.exists()
 
@@ -40,7 +40,7 @@ def test_a_worker_killed_after_the_spawn_is_succeeded_by_adoption(lane: Lane) ->
     fleet.order(lane, fleet.preset())
     with fleet.Worker(lane, die_at="after the spawn") as worker:
         worker.wait()
-    fleet.look_until(lane, fleet.is_phase(lane, "ready"), 20)
+    fleet.look_until(lane, fleet.is_phase(lane, "ready"))
     assert Runtime.objects.filter(lane=lane).count() == 1
 
 

@@ -151,7 +151,7 @@ def test_the_clock_jumps_right_after_the_spawn(
     fleet.order(lane, fleet.preset())
     supervisor.look(lane.pk)
     step_clock(seconds)
-    fleet.look_until(lane, fleet.is_phase(lane, "ready"), 20)
+    fleet.look_until(lane, fleet.is_phase(lane, "ready"))
     assert len(fleet.servers(lane.pk)) == 1
 
 
@@ -174,7 +174,7 @@ def test_a_clock_set_back_never_makes_a_drain_longer_than_its_limit(
     with request_to(server):
         assert looked(lane, 1).phase == "draining"
         step_clock(-7200)
-        fleet.look_until(lane, fleet.is_phase(lane, "stopped"), 6)
+        fleet.look_until(lane, fleet.is_phase(lane, "stopped"))
 
 
 @pytest.mark.parametrize("seconds", STEPS)
@@ -185,5 +185,5 @@ def test_the_clock_jumps_while_a_deaf_server_stops(
     fleet.order(lane, None)
     fleet.look_until(lane, fleet.is_phase(lane, "stopping"))
     step_clock(seconds)
-    fleet.look_until(lane, fleet.is_phase(lane, "stopped"), 6)
+    fleet.look_until(lane, fleet.is_phase(lane, "stopped"))
     assert not fleet.servers(lane.pk)

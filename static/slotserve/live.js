@@ -11,7 +11,7 @@
   const AGAIN_MS = [500, 60000]; // between two tries to connect: at first, at most
   const LOST_MS = 5000; // without a stream: say so
   const OUT_MS = 10000; // after the session has ended
-  const SENT_MS = 5000; // after a form was sent, if the page is still there
+  const STAYED_MS = 10000; // after a form was sent, when the page is still there
   const SILENT_MS = 40000; // the stream speaks each 15 s at least
   const HIDDEN_MS = 10000; // hidden pages keep no stream: browsers have six connections to a host
   const GATHER_MS = 60; // changes that come together are asked for together
@@ -232,7 +232,7 @@
     if (event.defaultPrevented) return;
     close();
     clearTimeout(timers.again);
-    timers.again = setTimeout(connect, SENT_MS);
+    timers.again = setTimeout(connect, STAYED_MS);
   }
 
   // A connection that broke without a word, as when a phone changes its network, stays "open".

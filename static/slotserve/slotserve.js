@@ -56,12 +56,15 @@
 
   // A form that is sent leads elsewhere, and may end the session or what the page shows. What a part
   // of the old page learns of that must not lead elsewhere too: the browser would not get there.
-  let leftAt = -SENT_MS;
-  const isBeingLeft = () => Date.now() - leftAt < SENT_MS;
-  window.addEventListener("submit", (event) => { if (!event.defaultPrevented) leftAt = Date.now(); });
-  window.addEventListener("pageshow", () => { leftAt = -SENT_MS; }); // by going back to it
+  const LEAVING_MS = 30000;
+  let leftAt = -LEAVING_MS;
+  const isBeingLeft = () => performance.now() - leftAt < LEAVING_MS;
+  window.addEventListener("submit", function (event) { // after all who may keep it from being sent
+    if (!event.defaultPrevented) leftAt = performance.now();
+  });
+  window.addEventListener("pageshow", () => { leftAt = -LEAVING_MS; }); // by going back to it
   document.addEventListener("htmx:beforeOnLoad", function (event) {
-    if (isBeingLeft() && event.detail.requestConfig.verb === "get") event.preventDefault();
+    if (isBeingLeft() && event.detail.xhr.getResponseHeader("HX-Redirect")) event.preventDefault();
   });
 
   // --- Refreshes -------------------------------------------------------------------------------
@@ -82,7 +85,7 @@
   document.addEventListener("htmx:afterRequest", function (event) {
     const status = event.detail.xhr.status;
     if (!status) return; // given up, as by a dialog that is closed, or without an answer: see below
-    if (isBeingLeft()) return;
+    if (status === 404 && isBeingLeft()) return;
     if (status === 404) window.location.reload(); // what the page shows is gone: say that instead
     else sayConnection(status < 200 || status >= 400 || "streamLost" in document.body.dataset);
   });
