@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -271,16 +272,13 @@ async def _connect(edge: Running) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 
 async def _raw(edge: Running, request: bytes) -> bytes:
-    """Send these bytes; everything that comes until the edge is done with them."""
+    """Send these bytes; everything that comes until the edge closes or has no more to say."""
     reader, writer = await _connect(edge)
     writer.write(request)
-    answer = b""
-    try:
-        async with asyncio.timeout(1.5):
-            while piece := await reader.read(65_536):
-                answer += piece
-    except TimeoutError:
-        pass
+    answer = await asyncio.wait_for(reader.read(65_536), 30)
+    with contextlib.suppress(TimeoutError):
+        while piece := await asyncio.wait_for(reader.read(65_536), 1):
+            answer += piece
     writer.close()
     await writer.wait_closed()
     return answer

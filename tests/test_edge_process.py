@@ -46,13 +46,11 @@ def edge(valkey_server: ValkeyServer, port: int) -> Iterator["subprocess.Popen[s
 
 
 def _until_up(port: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            if (
-                httpx.get(f"http://127.0.0.1:{port}/health", verify=False, timeout=60).status_code
-                == 200
-            ):
+            url = f"http://127.0.0.1:{port}/health"
+            if httpx.get(url, verify=False, timeout=60).status_code == 200:
                 return
         except httpx.TransportError:
             time.sleep(0.02)

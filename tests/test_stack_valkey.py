@@ -46,17 +46,17 @@ class StackValkey:
         """TERM: it writes down what it holds."""
         self.client.close()
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
 
     def _wait(self, is_so: Callable[[], object] | None = None) -> None:
         """Until it answers, or is so; a busy disk may hold up what is written."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             with suppress(redis.RedisError):
                 if (is_so or self.client.ping)():
                     return
             time.sleep(0.01)
-        raise TimeoutError("Valkey did not answer within 10 s")
+        raise TimeoutError("Valkey did not answer within 60 s")
 
 
 @pytest.fixture
