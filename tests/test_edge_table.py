@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from redis.asyncio.client import PubSub
 
 from gateway.edge import holder
 from gateway.edge.clock import EdgeClock
@@ -26,7 +27,7 @@ from tests.edge_harness import (
     until,
 )
 from tests.edge_harness import upstream as upstream_at
-from wire.edges import TABLE_CHANNEL, TABLE_HEAD, TABLE_PARTS
+from wire.edges import EDGE_NEWS, TABLE_CHANNEL, TABLE_HEAD, TABLE_PARTS
 from wire.sealing import Sealer
 
 pytestmark = pytest.mark.valkey
@@ -199,16 +200,43 @@ async def test_the_products_own_publisher_is_understood(
     assert _held(edge).lanes["main"].generation == 2
 
 
+async def _until_heard(edge: Running) -> None:
+    """Wait until the edge listens to what publishers say, and to other edges."""
+    async with asyncio.timeout(30):
+        for channel in (TABLE_CHANNEL, EDGE_NEWS):
+            while not (await edge.publisher.client.pubsub_numsub(channel))[0][1]:
+                await asyncio.sleep(0.01)
+
+
 async def test_a_new_table_is_in_force_long_before_the_next_look(
     valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holder, "READ_EVERY_SECONDS", 600.0)
     async with edge_at(valkey_server.url) as edge:
-        listeners = edge.publisher.client.pubsub_numsub
-        async with asyncio.timeout(30):
-            while not (await listeners(TABLE_CHANNEL))[0][1]:
-                await asyncio.sleep(0.01)
+        await _until_heard(edge)
         await edge.publish(lane())  # waits until the edge has it
+
+
+async def test_an_edge_stops_though_a_listener_was_deaf_to_its_first_cancellation(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """redis-py has swallowed some, as in a connection that is being made."""
+    deaf: set[PubSub] = set()
+    get_message = PubSub.get_message
+
+    async def get(channel: PubSub, **options: Any) -> Any:
+        try:
+            return await get_message(channel, **options)
+        except asyncio.CancelledError:
+            if channel in deaf:
+                raise
+            deaf.add(channel)
+            return None
+
+    monkeypatch.setattr(PubSub, "get_message", get)
+    async with edge_at(valkey_server.url) as edge:
+        await _until_heard(edge)
+    assert len(deaf) == 2  # of tables, and of other edges
 
 
 async def test_without_its_channel_a_table_is_still_read_each_second(edge: Running) -> None:

@@ -1,5 +1,6 @@
 """The stream that pages listen to, over a real socket."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -20,7 +21,8 @@ from lanes import clock, notices
 from lanes.events import add_event
 from lanes.models import Lane, Notice, Phase
 from slotserve.live import hub as hubs
-from slotserve.live.reading import Visitor, look
+from slotserve.live.reading import Look, Visitor, look
+from slotserve.live.state import NOTHING
 from tests import browser_pages as pages
 from tests import builders, fleet
 from tests.conftest import ValkeyServer
@@ -300,3 +302,28 @@ def test_a_look_costs_a_fixed_number_of_queries(
         builders.lane(f"more-{number}")
     with django_assert_num_queries(20):
         look(visitors, is_check=True)
+
+
+async def test_nobody_hears_of_tables_any_more_once_the_last_page_has_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also when redis-py swallows a cancellation."""
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def hear(_: asyncio.Event) -> None:
+        began.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(600)
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(hubs, "_hear", hear)
+    hub = hubs.Hub(lambda *_, **__: Look(NOTHING))
+    stream = hub.stream(Visitor(1, "session", "password", False), None)
+    await anext(stream)
+    async with asyncio.timeout(30):
+        await began.wait()
+        await stream.aclose()  # type: ignore[attr-defined]
+        await ended.wait()

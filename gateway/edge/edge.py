@@ -95,6 +95,7 @@ class Edge:
         await self._look_first()
         loops = (
             self.holder.run,
+            self.holder.listen,
             self.reporter.run,
             self.roster.listen,
             self.shared.run,

@@ -82,12 +82,10 @@ class TableHolder:
 
     async def run(self) -> None:
         """Read for ever: on each word of a publisher, and each second."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._listen())
-            while True:
-                self._wake.clear()
-                await self.refresh()
-                await pause(self._wake, READ_EVERY_SECONDS)
+        while True:
+            self._wake.clear()
+            await self.refresh()
+            await pause(self._wake, READ_EVERY_SECONDS)
 
     async def refresh(self) -> None:
         """Read once, if Valkey answers; says in the log when it stops or starts answering."""
@@ -102,7 +100,9 @@ class TableHolder:
         except TableError as error:
             self._note(f"{error}; what is held stays in force")
 
-    async def _listen(self) -> None:
+    async def listen(self) -> None:
+        """Hear for ever what publishers say. A task of its own: a group cancels its tasks once,
+        which redis-py may swallow."""
         while True:
             try:
                 async with self._client.pubsub() as channel:

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.db import connection, connections
 from redis.exceptions import RedisError
 
+from gateway.edge.pauses import end_all
 from slotserve.live import reading
 from slotserve.live.reading import Look, Visitor
 from slotserve.live.state import NOTHING, State, event, news
@@ -137,9 +138,9 @@ class Hub:
                 await asyncio.sleep(SOONEST_SECONDS)
                 await _within(heard, looked_at + LOOK_SECONDS - time.monotonic())
         finally:
-            hearing.cancel()
             thread.submit(connections.close_all)  # `connection.close` would be that of this thread
             thread.shutdown(wait=False)
+            await end_all([hearing])
 
     async def _look_once(self, thread: ThreadPoolExecutor) -> None:
         visitors = {listener.visitor for listener in self._listeners}
