@@ -201,6 +201,14 @@ async def until(is_so: Callable[[], object], seconds: float = 20.0) -> None:
             await asyncio.sleep(0.002)
 
 
+async def until_heard(client: "redis.Redis", *channels: str) -> None:
+    """Wait until somebody listens to each of these."""
+    async with asyncio.timeout(30):
+        for channel in channels:
+            while not (await client.pubsub_numsub(channel))[0][1]:
+                await asyncio.sleep(0.002)
+
+
 async def _until_told(server: uvicorn.Server) -> None:
     """uvicorn's own loop, which looks less often whether it shall stop: every 100 ms."""
     count = 0

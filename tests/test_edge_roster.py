@@ -14,8 +14,9 @@ from gateway.edge.clock import EdgeClock
 from gateway.edge.company import Company
 from gateway.edge.roster import Roster
 from tests.conftest import ValkeyServer
-from tests.edge_harness import edge_at, lane, until
+from tests.edge_harness import edge_at, lane, until, until_heard
 from wire.edges import (
+    EDGE_NEWS,
     EDGES,
     HEARTBEAT_SECONDS,
     LIVING,
@@ -94,7 +95,7 @@ async def test_who_says_goodbye_is_gone(first: Member, second: Member, clock: Ti
     await second.beat()
     assert await first.beat() == 2
     listening = asyncio.create_task(first.roster.listen())
-    await until_heard(first, second)
+    await until_heard(first.roster._client, EDGE_NEWS)
     await second.beat(goodbye=True)
     await until(lambda: first.company.is_alone)
     assert await first.beat() == 1
@@ -107,14 +108,6 @@ async def standing(valkey: "redis.Redis") -> dict[str, EdgeReport]:
     raw: dict[bytes, bytes] = await valkey.hgetall(EDGES)  # type: ignore[assignment]
     read = (decode_report(name.decode(), payload) for name, payload in raw.items())
     return {each.edge_id: each for each in read if each is not None and not each.goodbye}
-
-
-async def until_heard(first: Member, second: Member) -> None:
-    """Wait until the first listens."""
-    client = first.roster._client
-    async with asyncio.timeout(30):
-        while (await client.pubsub_numsub("ss:edges:news"))[0][1] < 1:
-            await asyncio.sleep(0.002)
 
 
 async def beats(member: Member, clock: Time, seconds: float) -> int:

@@ -25,6 +25,7 @@ from tests.edge_harness import (
     lane,
     tokens,
     until,
+    until_heard,
 )
 from tests.edge_harness import upstream as upstream_at
 from wire.edges import EDGE_NEWS, TABLE_CHANNEL, TABLE_HEAD, TABLE_PARTS
@@ -200,20 +201,12 @@ async def test_the_products_own_publisher_is_understood(
     assert _held(edge).lanes["main"].generation == 2
 
 
-async def _until_heard(edge: Running) -> None:
-    """Wait until the edge listens to what publishers say, and to other edges."""
-    async with asyncio.timeout(30):
-        for channel in (TABLE_CHANNEL, EDGE_NEWS):
-            while not (await edge.publisher.client.pubsub_numsub(channel))[0][1]:
-                await asyncio.sleep(0.01)
-
-
 async def test_a_new_table_is_in_force_long_before_the_next_look(
     valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holder, "READ_EVERY_SECONDS", 600.0)
     async with edge_at(valkey_server.url) as edge:
-        await _until_heard(edge)
+        await until_heard(edge.publisher.client, TABLE_CHANNEL)
         await edge.publish(lane())  # waits until the edge has it
 
 
@@ -235,7 +228,7 @@ async def test_an_edge_stops_though_a_listener_was_deaf_to_its_first_cancellatio
 
     monkeypatch.setattr(PubSub, "get_message", get)
     async with edge_at(valkey_server.url) as edge:
-        await _until_heard(edge)
+        await until_heard(edge.publisher.client, TABLE_CHANNEL, EDGE_NEWS)
     assert len(deaf) == 2  # of tables, and of other edges
 
 

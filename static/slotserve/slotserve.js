@@ -85,9 +85,8 @@
   document.addEventListener("htmx:afterRequest", function (event) {
     const status = event.detail.xhr.status;
     if (!status) return; // given up, as by a dialog that is closed, or without an answer: see below
-    if (status === 404 && isBeingLeft()) return;
-    if (status === 404) window.location.reload(); // what the page shows is gone: say that instead
-    else sayConnection(status < 200 || status >= 400 || "streamLost" in document.body.dataset);
+    if (status !== 404) sayConnection(status < 200 || status >= 400 || "streamLost" in document.body.dataset);
+    else if (!isBeingLeft()) window.location.reload(); // what the page shows is gone: say that instead
   });
   for (const kind of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(kind, () => sayConnection(true));
