@@ -60,7 +60,8 @@ def publish() -> bool:
     try:
         offset = store.clock_offset()
         # Valkey may hold a number that this database never gave: it was restored from a backup, or
-        # its clock was set back. Then the same facts need a new number to be taken.
+        # its clock was set back; or none, and edges may hold a later confirmation than this. Then
+        # the same facts need a new number to be taken.
         return any(_publish_once(sealer, offset, is_new=is_new) for is_new in (False, True))
     except redis.RedisError as error:
         log.warning("route table not stored: Valkey does not answer reason=%s", error)
@@ -105,7 +106,7 @@ def encode_facts(now: datetime) -> Encoded:
 def _publish_once(sealer: Sealer, offset: float, *, is_new: bool) -> bool:
     version, table = number(is_new=is_new)
     head = Head(version, table.read_at.timestamp(), offset, table.digests)
-    return store.store(head, table.parts, sealer)
+    return store.store(head, table.parts, sealer, is_new=is_new)
 
 
 def _take_number(last: TableState, version: int, table: Encoded) -> bool:

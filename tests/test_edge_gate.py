@@ -13,6 +13,7 @@ from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig, read_config
 from gateway.edge.exchange import Exchange, MovedError
 from gateway.edge.gate import Gate
+from gateway.edge.prefer import Patience
 from gateway.edge.queue import Turn
 from gateway.edge.refusals import EdgeRefusal
 from gateway.edge.routing import Asked, Caller
@@ -32,8 +33,14 @@ def moment() -> list[float]:
 
 
 @pytest.fixture
-def gate(moment: list[float]) -> Gate:
-    clock = EdgeClock(monotonic=lambda: moment[0], wall=lambda: NOW)
+def set_by() -> list[float]:
+    """By how much this host's clock has been set."""
+    return [0.0]
+
+
+@pytest.fixture
+def gate(moment: list[float], set_by: list[float]) -> Gate:
+    clock = EdgeClock(monotonic=lambda: moment[0], wall=lambda: moment[0] + set_by[0])
     return Gate(EdgeConfig("redis://nowhere", "edge-1"), clock, Mock(), Slots())
 
 
@@ -125,6 +132,42 @@ async def test_before_the_first_byte_the_question_is_asked_again(
     hold(later)
     with pytest.raises(MovedError):
         exchange.connected(Mock())
+
+
+async def test_while_nobody_knows_the_time_nobody_comes_in(
+    gate: Gate, hold: Hold, set_by: list[float]
+) -> None:
+    hold(lane())
+    entered(gate).connected(Mock())
+    chosen = entered(gate)
+    set_by[0] = 60.0
+    found = [
+        gate.enter(turn()),
+        gate.choose(turn().caller, Asked()),
+        gate.known(turn().caller, Asked()),
+    ]
+    for refused in found:
+        assert isinstance(refused, EdgeRefusal)
+        assert (refused.status, refused.code, refused.retry_after) == (503, "gateway_stale", 1)
+    with pytest.raises(MovedError):
+        chosen.connected(Mock())
+
+
+async def test_who_waits_goes_on_waiting_while_nobody_knows_the_time(
+    gate: Gate, hold: Hold, set_by: list[float]
+) -> None:
+    hold(lane(phase="starting", upstream=None, target="qwen"))
+    waiting = turn(patience=Patience(60.0, 60.0))
+    refused = gate.enter(waiting)
+    assert isinstance(refused, EdgeRefusal)
+    assert gate.waiters.join(waiting, refused) is None
+    set_by[0] = -60.0
+    hold(lane())
+    gate.sweep()
+    assert (waiting.outcome, gate.waiting) == (None, {"main": 1})
+    set_by[0] = 0.0  # as if Valkey had told the time
+    gate.sweep()
+    assert isinstance(waiting.outcome, Exchange)
 
 
 async def test_a_busy_lane_says_when_to_ask_again_by_how_long_its_requests_take(

@@ -10,7 +10,6 @@ import pytest
 from redis.asyncio.client import PubSub
 
 from gateway.edge import holder
-from gateway.edge.clock import EdgeClock
 from gateway.edge.table import Head, Table, digest_of, encode_head, encode_part
 from gateway.store import store
 from tests import upstreams
@@ -191,12 +190,13 @@ async def test_the_products_own_publisher_is_understood(
     parts = {"lane:main": encode_part(lane()), "tokens": encode_part(tokens())}
     digests = {name: digest_of(payload) for name, payload in parts.items()}
     for version, is_stored in ((7, True), (6, False)):
-        assert store(Head(version, time.time(), 0.0, digests), parts, SEALER) is is_stored
+        head = Head(version, time.time(), 0.0, digests)
+        assert store(head, parts, SEALER, is_new=True) is is_stored
     await until(lambda: edge.version == 7)
     assert list(_held(edge).lanes) == ["main"]
     parts["lane:main"] = encode_part(lane(generation=2))
     digests["lane:main"] = digest_of(parts["lane:main"])
-    assert store(Head(8, time.time(), 0.0, digests), parts, SEALER)
+    assert store(Head(8, time.time(), 0.0, digests), parts, SEALER, is_new=True)
     await until(lambda: edge.version == 8)
     assert _held(edge).lanes["main"].generation == 2
 
@@ -287,15 +287,3 @@ async def test_clocks_that_differ_fail_ready_and_the_databases_time_rules(edge: 
     assert ready.status_code == 503
     assert "clocks differ by 100.0 s" in ready.json()["reasons"][0]
     assert await _code(edge) == "gpu_reserved"
-
-
-def test_the_clock_is_carried_by_the_monotonic_one() -> None:
-    ticks, wall = [100.0], [5_000.0]
-    clock = EdgeClock(lambda: ticks[0], lambda: wall[0])
-    clock.sync(4_000.0, 99.9, 100.1)
-    clock.take_offset(0.5)
-    ticks[0], wall[0] = 107.0, 1.0  # somebody sets this host's clock
-    assert (clock.valkey_now(), clock.now()) == (4_007.0, 4_007.5)
-    clock.sync(9_000.0, 100.0, 107.0)  # too slow an answer to tell the time
-    assert clock.now() == 4_007.5
-    assert clock.skew() > 2

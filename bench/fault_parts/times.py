@@ -60,7 +60,7 @@ def faketime_environment(library: Path, clock: Clock) -> dict[str, str]:
         "PYTHONPATH": str(taught),
         "LD_PRELOAD": str(library),
         "FAKETIME_TIMESTAMP_FILE": str(clock.file),
-        "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_NO_CACHE": "1",  # a clock is set for all programs of a machine at once
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "NO_FAKE_STAT": "1",
     }

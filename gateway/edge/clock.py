@@ -2,9 +2,18 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 MOST_SKEW_SECONDS = 2.0
-_SLOW_ANSWER_SECONDS = 0.5  # such an answer tells the time too vaguely to move the clock
+_SLOW_ANSWER_SECONDS = 0.5  # such an answer tells between which times it is, and no more
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When somebody was asked for the time, by the two clocks of this host."""
+
+    monotonic: float
+    wall: float
 
 
 class EdgeClock:
@@ -17,13 +26,18 @@ class EdgeClock:
     ) -> None:
         self._monotonic = monotonic
         self._wall = wall
-        self._ahead = wall() - monotonic()  # Valkey's clock minus the monotonic one
+        self._wall_ahead = wall() - monotonic()  # when Valkey was asked for the time last
+        self._ahead = self._wall_ahead  # Valkey's clock minus the monotonic one
         self._offset = 0.0
-        self.is_synced = False
+        self._is_synced = False
 
     def monotonic(self) -> float:
         """The clock that only this process knows, for measuring how long things take."""
         return self._monotonic()
+
+    def moment(self) -> Moment:
+        """This host's clocks now."""
+        return Moment(self._monotonic(), self._wall())
 
     def now(self) -> float:
         """The database's time."""
@@ -33,12 +47,22 @@ class EdgeClock:
         """Valkey's time, which reports carry."""
         return self._monotonic() + self._ahead
 
-    def sync(self, valkey_time: float, asked_at: float, answered_at: float) -> None:
-        """Take Valkey's TIME, asked and answered at these monotonic times."""
-        if self.is_synced and answered_at - asked_at > _SLOW_ANSWER_SECONDS:
-            return
-        self._ahead = valkey_time - (asked_at + answered_at) / 2
-        self.is_synced = True
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether this host's clock was set, or stood still, since Valkey was asked for the time:
+        Valkey and the database may run beside us, and then no other clock tells."""
+        wall_ahead = self._wall() - self._monotonic()
+        return abs(wall_ahead - self._wall_ahead) > MOST_SKEW_SECONDS
+
+    def sync(self, valkey_time: float, asked: Moment) -> None:
+        """Take Valkey's TIME, which was asked for at that moment and has just been answered."""
+        answered_at = self._monotonic()
+        least, most = valkey_time - answered_at, valkey_time - asked.monotonic
+        if self._is_synced and most - least > _SLOW_ANSWER_SECONDS:
+            self._ahead = min(max(self._ahead, least), most)
+        else:
+            self._ahead = (least + most) / 2
+        self._wall_ahead, self._is_synced = asked.wall - asked.monotonic, True
 
     def take_offset(self, offset: float) -> None:
         """The database's clock minus Valkey's, as the newest head says."""

@@ -80,6 +80,8 @@ class Gate:
 
     def choose(self, caller: Caller, asked: Asked) -> Route | EdgeRefusal:
         """Where the request would go at this moment."""
+        if self._clock.is_in_doubt:
+            return verdicts.clock_was_set()
         route = choose(
             self.table(),
             caller,
@@ -92,6 +94,8 @@ class Gate:
 
     def known(self, caller: Caller, asked: Asked) -> EdgeRefusal | None:
         """Why nothing can be asked at this moment: by whom, and of which lane."""
+        if self._clock.is_in_doubt:
+            return verdicts.clock_was_set()
         max_age = self._config.table_max_age
         found = candidates(self.table(), caller, asked, self._clock.now(), max_age=max_age)
         return found if isinstance(found, EdgeRefusal) else None
@@ -119,7 +123,12 @@ class Gate:
         return self._busy(routes)
 
     def routes(self, turn: Turn) -> list[Route] | EdgeRefusal:
-        """Where it may go now, slots or not; what could not be reached a moment ago is left out."""
+        """Where it may go now, slots or not; what could not be reached a moment ago is left out.
+
+        Who waits goes on waiting while nobody knows the time.
+        """
+        if self._clock.is_in_doubt:
+            return turn.last or verdicts.clock_was_set()
         found = routes_to(
             self.table(),
             turn.caller,
@@ -243,7 +252,8 @@ class Gate:
         def is_still_right() -> bool:
             # The same table, and no booking has begun or ended: what was chosen is still right.
             is_same = self.table() is table and self._clock.now() < until
-            return is_same or self._is_still(route, turn.caller, turn.asked)
+            is_known = is_same and not self._clock.is_in_doubt
+            return is_known or self._is_still(route, turn.caller, turn.asked)
 
         exchange = Exchange(route, is_still_right)
         exchange.has_slot = turn.needs_slot and route.upstream.slots is not None

@@ -115,12 +115,12 @@ class TableHolder:
 
     async def _read(self) -> bool:
         """Whether what Valkey holds is now held here too; False when it changed underneath."""
-        asked_at = self._clock.monotonic()
+        asked = self._clock.moment()
         pipeline = self._client.pipeline(transaction=False)
         pipeline.time()
         pipeline.hmget(TABLE_HEAD, ["payload", "signature"])
         (seconds, microseconds), (payload, signature) = await pipeline.execute()
-        self._clock.sync(seconds + microseconds / 1e6, asked_at, self._clock.monotonic())
+        self._clock.sync(seconds + microseconds / 1e6, asked)
         if payload is None or signature is None:
             return True
         head = decode_head(payload, signature.decode("ascii", "ignore"), self._sealer)

@@ -65,6 +65,12 @@ def gateway_stale(age: float) -> EdgeRefusal:
     return refuse("gateway_stale", words, 10)
 
 
+def clock_was_set() -> EdgeRefusal:
+    """503: until Valkey has told the time, which takes a second, nobody knows whose slot it is."""
+    words = "the clock of its machine has been set, and it is asking for the time; ask again."
+    return refuse("gateway_stale", words, 1)
+
+
 def no_lane(slug: str | None) -> EdgeRefusal:
     """404 for a lane that is not there for this key; 503 when there is none at all."""
     if slug is None:
