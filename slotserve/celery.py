@@ -5,8 +5,10 @@ import warnings
 
 from celery import Celery
 from celery.exceptions import SecurityWarning
+from celery.signals import worker_init
 from kombu.transport.redis import Channel, Transport
 
+from slotserve import garbage
 from slotserve.reading_settings import settings_or_exit
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "slotserve.settings")
@@ -30,3 +32,4 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.on_configure.connect(lambda **_: settings_or_exit(), weak=False)
 app.steps["consumer"].add("lanes.host_queue:HostQueue")  # by name: it needs the apps
 app.autodiscover_tasks()
+worker_init.connect(lambda **_: garbage.settle(), weak=False)
