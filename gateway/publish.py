@@ -1,8 +1,8 @@
 """Publishing the route table: read the facts, number them, sign them, store them.
 
 A number is given only to facts that were read after the number before it was given, so a higher
-number never stands for older facts; Valkey keeps the highest. That alone settles a late publisher,
-an emptied Valkey and a restored backup.
+number never stands for older facts; Valkey keeps the highest, and takes a new one alone when it was
+emptied. That settles a late publisher, an emptied Valkey and a restored backup.
 """
 
 import logging

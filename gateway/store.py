@@ -82,7 +82,7 @@ def clock_offset() -> float:
         low, high = _look_at_clocks()
         least, most = max(least, low), min(most, high)
         if least > most:
-            least, most = low, high
+            least, most = sorted((low, high))  # it was set back within a look: that one is wide
         if most - least <= CLOSE_SECONDS:
             break
     return (least + most) / 2

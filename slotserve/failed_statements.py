@@ -8,6 +8,7 @@ each waits for the other.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from django.db import DatabaseError
@@ -18,7 +19,7 @@ def close_what_fails(*, connection: BaseDatabaseWrapper, **_: object) -> None:
     """A connection was made: from now on no failed statement stays open."""
     wrappers = connection.execute_wrappers
     if connection.vendor == "sqlite" and _closing not in wrappers:
-        wrappers.append(_closing)
+        wrappers.insert(0, _closing)  # the last one may be somebody's for a while, who takes it off
 
 
 def _closing(
@@ -27,5 +28,6 @@ def _closing(
     try:
         return execute(sql, params, many, context)
     except DatabaseError:
-        context["cursor"].close()
+        with suppress(context["connection"].Database.Error):  # it may be closed already
+            context["cursor"].close()
         raise

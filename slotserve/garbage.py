@@ -7,9 +7,11 @@ transaction for which the other waits, neither goes on.
 """
 
 import gc
-import os
+import logging
 import threading
 import time
+
+log = logging.getLogger(__name__)
 
 # Python's own (700, from 3.13 on 2,000) are a part of one page. With 3.11 a page of thousands of
 # bookings spent a tenth of its time on looking at them again and again, with these next to nothing.
@@ -23,8 +25,7 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-    _start()
-    os.register_at_fork(after_in_child=_start)
+    threading.Thread(target=_look_for_ever, daemon=True, name="garbage").start()
 
 
 def look() -> None:
@@ -34,11 +35,10 @@ def look() -> None:
         gc.collect(max(due))
 
 
-def _start() -> None:
-    threading.Thread(target=_look_for_ever, daemon=True, name="garbage").start()
-
-
 def _look_for_ever() -> None:
     while True:
         time.sleep(_PAUSE_SECONDS)
-        look()
+        try:
+            look()
+        except Exception:
+            log.exception("looking for garbage failed")

@@ -75,6 +75,17 @@ def test_a_clock_that_was_set_is_in_doubt_until_valkey_has_told_the_time(
     assert not host.clock.is_in_doubt
 
 
+@pytest.mark.parametrize("step", [60.0, -60.0])
+def test_a_slow_answer_ends_no_doubt(host: Host, step: float) -> None:
+    """It does not say whose slot it is: the time is known no better than the answer was quick."""
+    host.wall += step
+    host.hear(4_000.0 + step, 1.5)
+    assert host.clock.is_in_doubt
+    assert host.clock.valkey_now() == 4_000.0 + step + 0.75
+    host.hear(4_002.0 + step, 0.25)
+    assert not host.clock.is_in_doubt
+
+
 def test_what_valkey_was_asked_before_the_clock_was_set_ends_no_doubt(host: Host) -> None:
     asked = host.clock.moment()
     host.wall += 10.0  # while the answer is on its way

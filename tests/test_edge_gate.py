@@ -1,6 +1,5 @@
 """The gate: check and count in one step, and the same question again before the first byte."""
 
-import gc
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from gateway.edge import verdicts
 from gateway.edge.clock import EdgeClock
 from gateway.edge.config import EdgeConfig, read_config
 from gateway.edge.exchange import Exchange, MovedError
@@ -20,6 +20,7 @@ from gateway.edge.routing import Asked, Caller
 from gateway.edge.slots import Slots
 from gateway.edge.table import LaneRoute, digest_of
 from tests.edge_harness import MEMBER, OWNER, grant, key_of, lane, table, upstream
+from tests.uncollected import uncollected
 
 NOW = 1000.0
 ELSEWHERE = upstream("http://127.0.0.1:10")
@@ -85,15 +86,12 @@ async def test_of_an_exchange_that_has_left_nothing_waits_for_the_collector(
     gate: Gate, hold: Hold
 ) -> None:
     hold(lane())
-    gc.disable()
-    try:
+    with uncollected():
         exchange = entered(gate)
         left = weakref.ref(exchange)
         gate.leave(exchange)
         del exchange
         assert left() is None
-    finally:
-        gc.enable()
 
 
 async def test_who_is_refused_does_not_count(gate: Gate, hold: Hold) -> None:
@@ -141,8 +139,10 @@ async def test_while_nobody_knows_the_time_nobody_comes_in(
     entered(gate).connected(Mock())
     chosen = entered(gate)
     set_by[0] = 60.0
+    had_waited = turn(last=verdicts.lane_busy("main", 1, None))
     found = [
         gate.enter(turn()),
+        gate.enter(had_waited),
         gate.choose(turn().caller, Asked()),
         gate.known(turn().caller, Asked()),
     ]

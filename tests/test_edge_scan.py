@@ -1,7 +1,6 @@
 """The model of a large JSON body, found while the body arrives in pieces of any size."""
 
 import asyncio
-import gc
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.edge.json_scan import ModelScan
 from gateway.edge.refusals import EdgeRefusal
+from tests.uncollected import uncollected
 
 KEYS = st.sampled_from(["model", "Model", "mode", "models", "x", "", 'a"b', "a\\", "модель"])
 SCALARS = st.one_of(
@@ -157,14 +157,11 @@ async def test_no_body_keeps_the_loop_for_long(name: str) -> None:
             longest, last = max(longest, time.thread_time() - last), time.thread_time()
             await asyncio.sleep(0)
 
-    gc.disable()  # a look at all that the tests have made takes longer
-    try:
+    with uncollected():  # a look at all that the tests have made takes longer
         watcher = asyncio.create_task(watch())
         for at in range(0, len(body), 131_072):
             assert await scan.feed(body[at : at + 131_072]) is None
             await asyncio.sleep(0)
         is_over = True
         await watcher
-    finally:
-        gc.enable()
     assert longest < 0.05  # of the up to three seconds of the processor that a body takes

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from redis.asyncio.client import PubSub
@@ -15,12 +16,14 @@ from gateway.store import store
 from tests import upstreams
 from tests.conftest import ValkeyServer
 from tests.edge_harness import (
+    MEMBER,
     OWNER,
     SEALER,
     Publisher,
     Running,
     edge_at,
     grant,
+    key_of,
     lane,
     tokens,
     until,
@@ -276,6 +279,29 @@ async def test_a_table_that_nobody_confirms_serves_only_bookings(
         await edge.publish(here)
         assert await _code(edge) == "served"
         assert (await edge.client.get("/ready")).status_code == 200
+
+
+async def test_an_edge_whose_clock_was_set_serves_nobody_until_valkey_tells_the_time(
+    valkey_server: ValkeyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with edge_at(valkey_server.url) as edge, upstreams.running(upstreams.llama) as fake:
+        here = lane(upstream=upstream_at(fake.url))
+        await edge.publish(here)
+        valkey_server.stop()
+        assert await _code(edge) == "served"
+        monkeypatch.setattr(edge.edge.clock, "_wall", lambda: time.time() + 60)
+        assert await _code(edge) == "gateway_stale"
+        key = {"Authorization": f"Bearer {key_of(MEMBER)}"}
+        assert (await edge.client.get("/v1/models", headers=key)).status_code == 503
+        ready = await edge.client.get("/ready")
+        assert ready.status_code == 503
+        assert "Valkey has not told the time" in str(ready.json()["reasons"])
+        judged_anew = Mock()
+        monkeypatch.setattr(edge.edge.holder, "_on_table", judged_anew)
+        valkey_server.start()
+        await _after_a_read(edge)
+        assert await _code(edge) == "served"
+        judged_anew.assert_called_once_with(_held(edge))
 
 
 async def test_clocks_that_differ_fail_ready_and_the_databases_time_rules(edge: Running) -> None:

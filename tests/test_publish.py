@@ -274,19 +274,22 @@ def test_a_slow_answer_does_not_shift_the_edges_clock(
     assert abs(store.clock_offset() - 30.0) < 5
 
 
-def test_a_clock_that_is_set_between_two_looks_tells_the_later_time(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("readings", [1, 2, 3])
+@pytest.mark.parametrize("later", [-40.0, 90.0], ids=["back", "on"])
+def test_a_clock_that_is_set_between_two_readings_tells_the_later_time(
+    monkeypatch: pytest.MonkeyPatch, readings: int, later: float
 ) -> None:
-    looks = Looks(30.0, [0.0, 5.0])
+    looks = Looks(30.0, [0.0, 5.0])  # so that one look is not close enough
 
     def now() -> datetime:
-        found = looks.now()
-        if not looks.late:
-            looks.ahead = -40.0
-        return found
+        nonlocal readings
+        if readings == 0:
+            looks.ahead = later
+        readings -= 1
+        return looks.now()
 
     monkeypatch.setattr(clock, "database_now", now)
-    assert abs(store.clock_offset() + 40.0) < 5
+    assert abs(store.clock_offset() - later) < 5
 
 
 def test_without_valkey_it_says_so_and_answers_false(

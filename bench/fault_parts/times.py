@@ -23,8 +23,9 @@ class Clock:
         """From now on every process of the product is this many seconds ahead of us."""
         new = self.file.with_suffix(".new")
         new.write_text(f"{offset:+.3f}\n")
+        at = time.time()  # before: nothing that sees the step may seem to have come earlier
         new.replace(self.file)
-        self.steps.append((time.time(), offset))
+        self.steps.append((at, offset))
 
     @property
     def offset(self) -> float:

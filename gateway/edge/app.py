@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from gateway.edge import verdicts
 from gateway.edge.answer import Answer, Send
 from gateway.edge.body import Receive
 from gateway.edge.call import Call
@@ -149,8 +150,7 @@ class EdgeApp:
             edge = self.edge
             is_ready, body = readiness(
                 edge.holder.table,
-                edge.clock.now(),
-                skew=edge.clock.skew(),
+                edge.clock,
                 max_age=edge.config.table_max_age,
                 is_stopping=edge.is_stopping,
                 has_twin=edge.roster.has_twin,
@@ -173,6 +173,9 @@ class EdgeApp:
         await answer.finish(text)
 
     async def _models(self, scope: Scope, matched: Matched, answer: Answer) -> None:
+        if self.edge.clock.is_in_doubt:
+            await answer.refuse(verdicts.clock_was_set())
+            return
         caller, lane = Caller(find_digest(scope["headers"])), _lane(scope, matched)
         table, now = self.edge.holder.table, self.edge.clock.now()
         max_age = self.edge.config.table_max_age

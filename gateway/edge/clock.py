@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 MOST_SKEW_SECONDS = 2.0
 _SLOW_ANSWER_SECONDS = 0.5  # such an answer tells between which times it is, and no more
+_VAGUE_ANSWER_SECONDS = 1.0  # such an answer does not say whose slot it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +52,24 @@ class EdgeClock:
     def is_in_doubt(self) -> bool:
         """Whether this host's clock was set, or stood still, since Valkey was asked for the time:
         Valkey and the database may run beside us, and then no other clock tells."""
-        wall_ahead = self._wall() - self._monotonic()
-        return abs(wall_ahead - self._wall_ahead) > MOST_SKEW_SECONDS
+        return self._is_far(self._wall() - self._monotonic())
 
     def sync(self, valkey_time: float, asked: Moment) -> None:
         """Take Valkey's TIME, which was asked for at that moment and has just been answered."""
         answered_at = self._monotonic()
         least, most = valkey_time - answered_at, valkey_time - asked.monotonic
-        if self._is_synced and most - least > _SLOW_ANSWER_SECONDS:
+        wall_ahead = asked.wall - asked.monotonic
+        was_set = self._is_far(wall_ahead)
+        if self._is_synced and not was_set and most - least > _SLOW_ANSWER_SECONDS:
             self._ahead = min(max(self._ahead, least), most)
         else:
             self._ahead = (least + most) / 2
-        self._wall_ahead, self._is_synced = asked.wall - asked.monotonic, True
+        self._is_synced = True
+        if not was_set or most - least <= _VAGUE_ANSWER_SECONDS:
+            self._wall_ahead = wall_ahead
+
+    def _is_far(self, wall_ahead: float) -> bool:
+        return abs(wall_ahead - self._wall_ahead) > MOST_SKEW_SECONDS
 
     def take_offset(self, offset: float) -> None:
         """The database's clock minus Valkey's, as the newest head says."""

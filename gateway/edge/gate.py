@@ -128,7 +128,7 @@ class Gate:
         Who waits goes on waiting while nobody knows the time.
         """
         if self._clock.is_in_doubt:
-            return turn.last or verdicts.clock_was_set()
+            return turn.last if turn.lane and turn.last else verdicts.clock_was_set()
         found = routes_to(
             self.table(),
             turn.caller,

@@ -120,7 +120,10 @@ class TableHolder:
         pipeline.time()
         pipeline.hmget(TABLE_HEAD, ["payload", "signature"])
         (seconds, microseconds), (payload, signature) = await pipeline.execute()
+        was_in_doubt = self._clock.is_in_doubt
         self._clock.sync(seconds + microseconds / 1e6, asked)
+        if was_in_doubt and not self._clock.is_in_doubt and self.table is not None:
+            self._on_table(self.table)  # whoever waits or runs is judged by the new time
         if payload is None or signature is None:
             return True
         head = decode_head(payload, signature.decode("ascii", "ignore"), self._sealer)
