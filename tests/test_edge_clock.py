@@ -79,9 +79,9 @@ def test_a_clock_that_was_set_is_in_doubt_until_valkey_has_told_the_time(
 def test_a_slow_answer_ends_no_doubt(host: Host, step: float) -> None:
     """It does not say whose slot it is: the time is known no better than the answer was quick."""
     host.wall += step
-    host.hear(4_000.0 + step, 1.5)
+    host.hear(4_000.0 + step, 0.75)
     assert host.clock.is_in_doubt
-    assert host.clock.valkey_now() == 4_000.0 + step + 0.75
+    assert host.clock.valkey_now() == 4_000.0 + step + 0.375
     host.hear(4_002.0 + step, 0.25)
     assert not host.clock.is_in_doubt
 

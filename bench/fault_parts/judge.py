@@ -11,7 +11,7 @@ from bench.soak_parts.members import Asked
 from bench.soak_parts.model_server import doubles_of
 
 TOLERANCE = 0.5  # seconds from the gateway's decision to the server's note: parts start meanwhile
-NEAR_STEP = 1.0  # seconds until what was let in just before a step is noted, too
+NEAR_STEP = 2.0  # seconds until what was let in just before a step is noted, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MOST_SKEW_SECONDS = 2.0
-_SLOW_ANSWER_SECONDS = 0.5  # such an answer tells between which times it is, and no more
-_VAGUE_ANSWER_SECONDS = 1.0  # such an answer does not say whose slot it is
+_SLOW_ANSWER_SECONDS = 0.5  # such an answer tells between which times it is, and ends no doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +59,13 @@ class EdgeClock:
         least, most = valkey_time - answered_at, valkey_time - asked.monotonic
         wall_ahead = asked.wall - asked.monotonic
         was_set = self._is_far(wall_ahead)
-        if self._is_synced and not was_set and most - least > _SLOW_ANSWER_SECONDS:
+        is_slow = most - least > _SLOW_ANSWER_SECONDS
+        if is_slow and self._is_synced and not was_set:
             self._ahead = min(max(self._ahead, least), most)
         else:
             self._ahead = (least + most) / 2
         self._is_synced = True
-        if not was_set or most - least <= _VAGUE_ANSWER_SECONDS:
+        if not (is_slow and was_set):
             self._wall_ahead = wall_ahead
 
     def _is_far(self, wall_ahead: float) -> bool:
