@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.db import OperationalError, connection
@@ -239,7 +240,8 @@ def test_an_entry_of_many_records_that_was_half_written_is_one_row_a_record(
 @pytest.mark.usefixtures("valkey")
 def test_only_sqlites_writers_are_given_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
-    monkeypatch.setattr(time, "sleep", pauses.append)
+    clocks = SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic)
+    monkeypatch.setattr(usage, "time", clocks)  # its own alone: other threads sleep, too
     report(*many(100))
     usage.ingest()
     ticks.valkey().close()
