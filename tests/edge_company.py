@@ -2,9 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import pytest
+
+from gateway.edge import shared
+from tests.conftest import ValkeyServer
 from tests.edge_harness import Running, edge_at, until
 
 
@@ -27,3 +31,11 @@ async def edges_joined(url: str, one: Running, name: str) -> AsyncIterator[Runni
         await until(lambda: not (one.edge.company.is_alone or other.edge.company.is_alone))
         await until(lambda: not (one.edge.company.is_away or other.edge.company.is_away))
         yield other
+
+
+@contextlib.contextmanager
+def unanswered(valkey_server: ValkeyServer, seconds: float = 0.05) -> Iterator[None]:
+    """Valkey says nothing, and nobody waits for it longer than this."""
+    with pytest.MonkeyPatch.context() as patch, valkey_server.paused():
+        patch.setattr(shared, "ANSWER_SECONDS", seconds)
+        yield

@@ -39,7 +39,7 @@ async def hearing(edge: Running) -> AsyncIterator[ws_upstream.FakeSocket]:
 
 
 @pytest.fixture
-async def edges(valkey_server: ValkeyServer) -> AsyncIterator[list[Running]]:
+async def edges(valkey_server: ValkeyServer, patient: None) -> AsyncIterator[list[Running]]:
     """Three of them."""
     async with edges_at(valkey_server.url, "a", "b", "c") as running:
         yield running

@@ -6,14 +6,13 @@ import time
 import pytest
 
 from tests.conftest import ValkeyServer
-from tests.edge_company import edges_joined
+from tests.edge_company import edges_joined, unanswered
 from tests.edge_harness import Running, edge_at, tokens, until
 
 pytest_plugins = ["tests.edge_fixtures"]
 pytestmark = pytest.mark.valkey
 
 
-@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("name", ["requests_per_minute", "owner_requests_per_minute"])
 async def test_requests_a_minute_hold_to_the_number_over_all_edges(
     edges: list[Running], name: str
@@ -28,7 +27,6 @@ async def test_requests_a_minute_hold_to_the_number_over_all_edges(
     assert {each.retry_after for each in answers if each is not None} == {1}
 
 
-@pytest.mark.usefixtures("patient")
 async def test_tokens_charged_at_one_edge_count_at_the_others(edges: list[Running]) -> None:
     entry = next(iter(tokens(owner_tokens_per_minute=100).values()))
     first, second, _ = (each.edge.limits for each in edges)
@@ -57,6 +55,7 @@ async def test_going_alone_and_back_gives_nobody_a_second_burst(
         assert await one.edge.limits.admit(entry) is not None
 
 
+@pytest.mark.usefixtures("patient")
 async def test_who_called_only_the_edge_that_left_is_known_to_the_one_that_stays(
     valkey_server: ValkeyServer,
 ) -> None:
@@ -68,6 +67,7 @@ async def test_who_called_only_the_edge_that_left_is_known_to_the_one_that_stays
         assert await one.edge.limits.admit(entry) is not None
 
 
+@pytest.mark.usefixtures("patient")
 async def test_a_restarted_edge_goes_on_from_what_its_callers_have_used(
     valkey_server: ValkeyServer,
 ) -> None:
@@ -83,7 +83,7 @@ async def test_a_valkey_that_says_nothing_leaves_each_edge_its_share_of_a_limit(
     edges: list[Running], valkey_server: ValkeyServer
 ) -> None:
     entry = next(iter(tokens(requests_per_minute=12).values()))
-    with valkey_server.paused():
+    with unanswered(valkey_server):
         for each in edges:
             answers = [await each.edge.limits.admit(entry) for _ in range(9)]
             assert answers.count(None) == 4

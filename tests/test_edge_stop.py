@@ -5,7 +5,7 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -45,6 +45,16 @@ async def kept_at(edge: Running) -> AsyncIterator[Kept]:
         yield kept
     finally:
         kept.close()
+
+
+@contextlib.contextmanager
+def hung_up_by(handler: signal.Handlers) -> Iterator[None]:
+    """Processes that are started meanwhile take SIGHUP so, whoever runs the tests."""
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def test_a_request_on_a_kept_connection_is_served_while_the_edge_stops(
@@ -145,11 +155,24 @@ async def test_a_stop_that_was_asked_for_is_no_failure(
 ) -> None:
     async with publishing(valkey_server.url) as publisher:
         await publisher.publish(lane(upstream=upstream_at(fake.url)))
-        with edge_process(valkey_server.url) as edge:
+        with hung_up_by(signal.SIG_DFL), edge_process(valkey_server.url) as edge:
             await edge.is_ready()
             edge.popen.send_signal(asked)
             assert await edge.ended() == 0
         assert (await reports(publisher))["edge"].goodbye
+
+
+@pytest.mark.process
+async def test_under_nohup_a_closed_terminal_ends_nothing(valkey_server: ValkeyServer) -> None:
+    async with publishing(valkey_server.url) as publisher:
+        await publisher.publish()
+        with hung_up_by(signal.SIG_IGN), edge_process(valkey_server.url) as edge:
+            await edge.is_ready()
+            edge.popen.send_signal(signal.SIGHUP)
+            with pytest.raises(TimeoutError):
+                await edge.ended(seconds=1.0)
+            edge.popen.terminate()
+            assert await edge.ended() == 0
 
 
 @pytest.mark.process
