@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from celery import Celery
+from django.db import OperationalError, connection, transaction
 from pytest_django import Settings
 
 from lanes import ticks
@@ -68,6 +70,34 @@ def machine() -> str:
     return HostReport.objects.get().machine
 
 
+def hold_up(process: "subprocess.Popen[bytes]") -> None:
+    """SIGSTOP, between its transactions: nobody goes on while it keeps the database to itself."""
+    for _ in range(20):
+        process.send_signal(signal.SIGSTOP)
+        if not is_database_held():
+            return
+        process.send_signal(signal.SIGCONT)
+    raise TimeoutError("it has always begun a transaction")
+
+
+def is_database_held() -> bool:
+    """Whether somebody has begun a transaction and does not end it."""
+    if connection.vendor == "sqlite":
+        try:
+            with transaction.atomic():  # waits in vain for 20 s
+                return False
+        except OperationalError:
+            return True
+    begun = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND pid <> pg_backend_pid() AND xact_start < clock_timestamp() - interval '1 second'"
+    )
+    time.sleep(1.5)
+    with connection.cursor() as cursor:
+        cursor.execute(begun)
+        return bool(cursor.fetchone()[0])
+
+
 def is_taken(workers: Workers, name: str) -> None:
     """Wait until this worker takes a message."""
     before = workers.says(name, TAKEN)
@@ -106,7 +136,7 @@ def test_a_worker_that_was_held_up_gives_way_to_who_took_its_place(workers: Work
     is_taken(workers, "first")
     host = machine()
     workers.start("second")
-    first.send_signal(signal.SIGSTOP)
+    hold_up(first)
     try:
         fleet.until(lambda: machine() != host)
     finally:
